@@ -1,0 +1,5 @@
+"""`python -m eval`: the same as `smmd-eval`."""
+
+from eval.cli import run
+
+run()

@@ -1,0 +1,116 @@
+"""The command table of `smmd-vlm`; each verb is imported when it is called, so --help stays quick.
+
+    smmd-vlm VERB [options]      (= python -m smmd_vlm VERB ...)
+
+Exit codes: 0 done, 1 failed, 2 the call cannot work as given (one sentence on standard error).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from smmd_vlm.config import PredictConfig, QuickstartConfig, TinyConfig
+
+
+@dataclass(frozen=True)
+class Verb:
+    """`call` is "module:function"; with `config` it takes that dataclass, without it the arguments themselves."""
+
+    help: str
+    call: str
+    config: type | None = None
+
+    def load(self) -> Callable[..., int]:
+        module, _, name = self.call.partition(":")
+        return getattr(import_module(module), name)
+
+
+VERBS: dict[str, Verb] = {
+    "quickstart": Verb(
+        "clocks, a tiny model, CE and CE + SMMD, what the loss changed", "smmd_vlm.quickstart:quickstart", QuickstartConfig
+    ),
+    "train": Verb("fine-tune a model from a YAML configuration", "smmd_vlm.cli:train"),
+    "predict": Verb("write a model's answers for a dataset to predictions.jsonl", "smmd_vlm.predict:predict", PredictConfig),
+    "tiny": Verb("make a small Qwen-VL from a config, for CPUs", "smmd_vlm.tiny:save_tiny", TinyConfig),
+}
+
+
+def usage() -> str:
+    width = max(map(len, VERBS))
+    verbs = "\n".join(f"  {name:{width}}  {verb.help}" for name, verb in VERBS.items())
+    return (
+        "usage: smmd-vlm VERB [options]\n\nTeach vision-language models to read numbers off images.\n\n"
+        f"{verbs}\n\nsmmd-vlm VERB --help shows a verb's options. Data: python -m synth.clocks. Scores: python -m eval score.\n"
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one verb; a call that cannot work is one sentence and exit code 2, without a traceback."""
+    argv = sys.argv[1:] if argv is None else argv
+    if not argv or argv[0] in ("-h", "--help"):
+        print(usage(), end="")
+        return 0 if argv else 2
+    if argv[0] == "--version":
+        from smmd_vlm import __version__
+
+        print(f"smmd-vlm {__version__}")
+        return 0
+    if argv[0] not in VERBS:
+        print(f"smmd-vlm: expected a verb ({', '.join(VERBS)}), got {argv[0]!r}; see smmd-vlm --help", file=sys.stderr)
+        return 2
+    name, rest = argv[0], argv[1:]
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # Rust threads do not survive a fork into data workers
+    try:
+        return call(name, rest)
+    except (ValueError, argparse.ArgumentError, FloatingPointError, KeyboardInterrupt) as error:
+        if os.environ.get("SMMD_VLM_TRACEBACK"):
+            traceback.print_exc()
+        print(f"smmd-vlm {name}: {' '.join(str(error).split()) or 'stopped'}", file=sys.stderr)
+        return 2 if isinstance(error, (ValueError, argparse.ArgumentError)) else 1
+
+
+def call(name: str, argv: list[str]) -> int:
+    """Parse a verb's options, then import and run it."""
+    verb = VERBS[name]
+    if verb.config is None:
+        return verb.load()(argv)
+    from jsonargparse import ArgumentParser
+
+    parser = ArgumentParser(prog=f"smmd-vlm {name}", description=verb.help, exit_on_error=False)
+    parser.add_argument("--config", action="config", help="YAML file with the options below")
+    parser.add_class_arguments(verb.config)
+    parsed = parser.parse_args(argv).as_dict()
+    parsed.pop("config")
+    return verb.load()(verb.config(**parsed))
+
+
+def train(argv: list[str]) -> int:
+    """`smmd-vlm train`: parse, train, say what came out. --help loads no torch."""
+    from smmd_vlm.runconfig import parse, train_parser
+
+    if "-h" in argv or "--help" in argv:
+        train_parser(with_training_arguments=False).print_help()
+        return 0
+    if "--help-train" in argv:
+        train_parser().print_help()
+        return 0
+    config = parse(argv)
+    from smmd_vlm import train as verb
+
+    metrics = verb.train(config)
+    for name in ("eval_loss", "eval_exact", "eval_mean_error_min", "eval_mean_absolute_error"):
+        if name in metrics:
+            print(f"{name.removeprefix('eval_'):20} {metrics[name]:.4g}")
+    print(f"wrote the run to {config.train.output_dir}")
+    return 0
+
+
+def run() -> None:
+    """Console entry point."""
+    sys.exit(main())

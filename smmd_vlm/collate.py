@@ -1,0 +1,192 @@
+"""Processor-aware samples and batches: chat template, image tokens, answer-only labels, padding.
+
+    Encoder(processor)(record)         -> one sample: input_ids, labels, mm_token_type_ids, pixel_values, image_grid_thw
+    Collator(processor, side)(samples) -> tensors; right padding for training, left for generation
+
+Labels are the answer's tokens and the end-of-turn token that the chat template writes after it; the prompt, with every
+image and control token, is -100. The prompt is exactly what `generate` is given, so training and prediction agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from smmd_vlm.dataset import open_image
+from smmd_vlm.objective import IGNORE_INDEX
+from smmd_vlm.records import Record
+
+if TYPE_CHECKING:
+    from transformers import ProcessorMixin
+
+Sample = dict[str, Any]
+_SENTINEL = "\u2603answer\u2603"  # rendered in place of an answer to see what the template writes after one
+
+
+def tokens_to_pixels(processor: ProcessorMixin) -> int:
+    """Pixels of one image token: (patch size x merge size) squared; 28x28 for Qwen2.5-VL, 32x32 for Qwen3-VL."""
+    image_processor = processor.image_processor
+    return (image_processor.patch_size * image_processor.merge_size) ** 2
+
+
+def set_image_budget(processor: ProcessorMixin, min_tokens: int, max_tokens: int) -> None:
+    """Scale images into [min_tokens, max_tokens] image tokens from now on; saved with the processor.
+
+    `size` is set after loading: from_pretrained(size=...) is ignored while an older config still holds min/max_pixels.
+    """
+    pixels = tokens_to_pixels(processor)
+    processor.image_processor.size = {"shortest_edge": min_tokens * pixels, "longest_edge": max_tokens * pixels}
+    for name in ("min_pixels", "max_pixels"):
+        if hasattr(processor.image_processor, name):
+            setattr(processor.image_processor, name, None)
+
+
+def image_budget(processor: ProcessorMixin) -> tuple[int, int]:
+    """(least, most) image tokens that the processor makes of an image."""
+    size, pixels = processor.image_processor.size, tokens_to_pixels(processor)
+    return size["shortest_edge"] // pixels, size["longest_edge"] // pixels
+
+
+class Encoder:
+    """A record -> one sample of the model's own inputs, unpadded.
+
+    with_answer: append the answer and its end token, with labels; otherwise the prompt alone, for generation.
+    """
+
+    def __init__(
+        self,
+        processor: ProcessorMixin,
+        *,
+        with_answer: bool = True,
+        system_prompt: str | None = None,
+        max_length: int | None = None,
+    ) -> None:
+        self.processor, self.tokenizer = processor, processor.tokenizer
+        self.with_answer, self.system_prompt, self.max_length = with_answer, system_prompt, max_length
+        self.control_tokens = sorted(set(self.tokenizer.all_special_tokens) | set(self.tokenizer.added_tokens_encoder))
+        self.end_id = self._end_of_turn()
+
+    def messages(self, record: Record, answer: str | None = None) -> list[dict[str, Any]]:
+        """The conversation in the chat template's form."""
+        content: list[dict[str, str]] = [{"type": "text", "text": record.question}]
+        if record.image is not None:
+            content.insert(0, {"type": "image"})
+        messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
+        if self.system_prompt is not None:
+            messages.insert(0, {"role": "system", "content": [{"type": "text", "text": self.system_prompt}]})
+        if answer is not None:
+            messages.append({"role": "assistant", "content": [{"type": "text", "text": answer}]})
+        return messages
+
+    def render(self, messages: list[dict[str, Any]], *, generation_prompt: bool) -> str:
+        """The template's text, thinking off where the template knows it (Qwen3.5 then writes an empty think block)."""
+        options = {"enable_thinking": False} if "enable_thinking" in str(self.processor.chat_template) else {}
+        return self.processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=generation_prompt, **options)
+
+    def __call__(self, record: Record) -> Sample:
+        """Errors name the record: an unreadable image, a control token in the text, a sample longer than max_length."""
+        self.check_text(record)
+        prompt = self.render(self.messages(record), generation_prompt=True)
+        images = None if record.image is None else [open_image(record.image, record.id)]
+        try:
+            encoded = self.processor(text=[prompt], images=images, return_mm_token_type_ids=True, return_tensors="pt")
+        except ValueError as error:  # for example an aspect ratio over 200
+            raise ValueError(f"record {record.id!r}: the processor refuses its image or text ({error})") from None
+        ids, types = encoded["input_ids"][0], encoded.get("mm_token_type_ids")
+        types = torch.zeros_like(ids) if types is None else types[0]
+        sample: Sample = {"id": record.id}
+        if self.with_answer:
+            answer = self.tokenizer(record.answer, add_special_tokens=False)["input_ids"]
+            if not answer:
+                raise ValueError(f"record {record.id!r}: the tokenizer makes no token of the answer {record.answer!r}")
+            answer = torch.tensor([*answer, self.end_id], dtype=ids.dtype)
+            sample["labels"] = torch.cat([torch.full_like(ids, IGNORE_INDEX), answer])
+            types = torch.cat([types, torch.zeros_like(answer, dtype=types.dtype)])
+            ids = torch.cat([ids, answer])
+        if self.max_length is not None and len(ids) > self.max_length:
+            image_tokens = int((types > 0).sum())
+            raise ValueError(
+                f"record {record.id!r}: {len(ids)} tokens, {image_tokens} of them image tokens, exceed data.max_length={self.max_length}; "
+                "raise it or lower data.image_max_tokens (samples are never cut)"
+            )
+        sample |= {"input_ids": ids, "mm_token_type_ids": types}
+        for name in ("pixel_values", "image_grid_thw"):
+            if name in encoded:
+                sample[name] = encoded[name]
+        return sample
+
+    def check_text(self, record: Record) -> None:
+        """A ValueError when the question or the answer holds a control token: it would be read as one."""
+        for name, text in (("question", record.question), ("answer", record.answer)):
+            for token in self.control_tokens:
+                if token in text and not token.isdigit():
+                    raise ValueError(
+                        f"record {record.id!r}: the {name} holds the control token {token!r}; remove it from the text"
+                    )
+
+    def _end_of_turn(self) -> int:
+        """The first token that the template writes after an assistant's answer, for example <|im_end|>."""
+        blank = Record(id="template", question="?", answer=_SENTINEL)
+        text = self.render(self.messages(blank, answer=_SENTINEL), generation_prompt=False)
+        after = text.rpartition(_SENTINEL)[2]
+        ids = self.tokenizer(after, add_special_tokens=False)["input_ids"]
+        end = ids[0] if ids else self.tokenizer.eos_token_id
+        if end is None:
+            raise ValueError(
+                "expected a chat template that ends an answer with a token, or a tokenizer with an eos_token; got neither"
+            )
+        return int(end)
+
+
+class Collator:
+    """Samples -> one batch: ids, mask and token types padded on `side`, pixels and grids concatenated."""
+
+    def __init__(self, processor: ProcessorMixin, side: Literal["left", "right"] = "right") -> None:
+        if side not in ("left", "right"):
+            raise ValueError(f"side must be left or right, got {side!r}")
+        tokenizer = processor.tokenizer
+        pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+        if pad is None:
+            raise ValueError("expected a tokenizer with a pad_token or an eos_token, got neither; set tokenizer.pad_token")
+        self.pad_id, self.side = pad, side
+
+    def __call__(self, samples: Sequence[Sample]) -> dict[str, Tensor]:
+        ids = [sample["input_ids"] for sample in samples]
+        batch = {
+            "input_ids": self._pad(ids, self.pad_id),
+            "attention_mask": self._pad([torch.ones_like(row) for row in ids], 0),
+            "mm_token_type_ids": self._pad([sample["mm_token_type_ids"] for sample in samples], 0),
+        }
+        if "labels" in samples[0]:
+            batch["labels"] = self._pad([sample["labels"] for sample in samples], IGNORE_INDEX)
+        for name in ("pixel_values", "image_grid_thw"):
+            rows = [sample[name] for sample in samples if name in sample]
+            if rows:
+                batch[name] = torch.cat(rows)
+        return batch
+
+    def _pad(self, rows: list[Tensor], value: int) -> Tensor:
+        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=value, padding_side=self.side)
+
+
+class EncodedRecords(Dataset):
+    """Records encoded when taken; with `keep`, kept in memory after their first use."""
+
+    def __init__(self, records: Sequence[Record], encoder: Encoder, *, limit: int | None = None, keep: bool = False) -> None:
+        self.records, self.encoder = records, encoder
+        self.length = len(records) if limit is None else min(limit, len(records))
+        self.kept: dict[int, Sample] | None = {} if keep else None
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> Sample:
+        if self.kept is None:
+            return self.encoder(self.records[index])
+        if index not in self.kept:
+            self.kept[index] = self.encoder(self.records[index])
+        return self.kept[index]

@@ -1,0 +1,140 @@
+"""The objective: cross-entropy on the answer tokens + weight x a numeric loss on the number tokens among them.
+
+Labels are the model's own: (B, T) long, unshifted, -100 where nothing is learned. The shift is done here, once.
+Two denominators, never one: cross-entropy is a mean over supervised tokens, the numeric term a mean over numeric
+targets. Pass `counts` of the whole accumulation window (all ranks) and the weight means the same for any batch size,
+accumulation and world size. With weight 0 the numeric term is not in the graph at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from smmd_vlm import losses
+from smmd_vlm.vocab import NumericVocab
+
+IGNORE_INDEX = -100
+
+
+def supervised(labels: Tensor) -> Tensor:
+    """(B, T) unshifted labels -> (B, T) bool, true at positions whose next token is supervised.
+
+    This is the boolean `logits_to_keep` of transformers >= 5.21: the head then runs on these rows alone.
+    """
+    keep = torch.zeros_like(labels, dtype=torch.bool)
+    keep[:, :-1] = labels[:, 1:] != IGNORE_INDEX
+    return keep
+
+
+def targets(labels: Tensor) -> Tensor:
+    """(B, T) unshifted labels -> (R,) the supervised next tokens, in the order of the kept rows."""
+    return labels[:, 1:][labels[:, 1:] != IGNORE_INDEX]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the objective says of some kept rows: `loss` carries the gradient, the rest is for people and logs.
+
+    Sums are over the rows given, so they add up over micro-batches and ranks.
+    """
+
+    loss: Tensor  # scalar, float32: cross_entropy + weight * numeric
+    cross_entropy: Tensor  # scalar: sum over tokens / counts[0]
+    numeric: Tensor  # scalar: sum over numeric targets / counts[1], unweighted; 0 without a numeric target
+    num_tokens: int  # R
+    num_numbers: int  # P
+    cross_entropy_sum: Tensor  # detached scalars from here on
+    numeric_sum: Tensor
+    numeric_correct: Tensor  # number tokens whose argmax over the whole vocabulary is the target
+    numeric_error_sum: Tensor  # sum of |E[value] - value| under the restricted softmax
+
+
+class NumericObjective(nn.Module):
+    """CE + weight x numeric loss over the number tokens of `vocab`.
+
+    loss: a name of `smmd_vlm.losses.LOSSES`, or "none"; options: that loss's own settings (sigmas=(2.0,), ...).
+    """
+
+    def __init__(self, vocab: NumericVocab, loss: str = "smmd", weight: float = 0.3, **options: Any) -> None:
+        super().__init__()
+        if not 0 <= weight < float("inf"):
+            raise ValueError(f"weight must be a finite number >= 0, got {weight!r}")
+        self.vocab, self.weight = vocab, float(weight)
+        self.loss = None if loss == "none" else losses.build(loss, vocab.values, **options)
+        self.register_buffer("ids", vocab.ids, persistent=False)
+        self.register_buffer("values", vocab.values.float(), persistent=False)
+        # token id -> column, -1 for the rest; ids past the last number token are out of reach of this table
+        columns = torch.full((vocab.width,), -1, dtype=torch.long)
+        columns[vocab.ids] = torch.arange(len(vocab))
+        self.register_buffer("columns", columns, persistent=False)
+
+    def column(self, target: Tensor) -> Tensor:
+        """(R,) token ids -> (R,) columns of the number tokens, -1 where the target is no number."""
+        inside = (target >= 0) & (target < len(self.columns))
+        return torch.where(inside, self.columns[target.clamp(0, len(self.columns) - 1)], -1)
+
+    def count(self, labels: Tensor) -> Tensor:
+        """(B, T) unshifted labels -> (2,) float32 [supervised tokens, numeric targets].
+
+        Sum it over an accumulation window (and ranks) and pass it as `counts`.
+        """
+        target = targets(labels)
+        return torch.stack([torch.tensor(target.numel(), device=labels.device), (self.column(target) >= 0).sum()]).float()
+
+    def forward(self, logits: Tensor, labels: Tensor, *, counts: Tensor | None = None) -> Terms:
+        """(B, T, V) logits and (B, T) unshifted labels -> Terms."""
+        if logits.ndim != 3 or logits.shape[:2] != labels.shape:
+            raise ValueError(
+                f"expected logits (B, T, V) with labels (B, T), got {tuple(logits.shape)} and {tuple(labels.shape)}; "
+                "pass unshifted labels, the objective shifts them itself (use rows() for logits already kept)"
+            )
+        return self.rows(logits[supervised(labels)], targets(labels), counts=counts)
+
+    def rows(self, logits: Tensor, target: Tensor, *, counts: Tensor | None = None) -> Terms:
+        """(R, V) kept logits and their (R,) next tokens (`supervised`, `targets`) -> Terms.
+
+        counts: (2,) [tokens, numbers] to divide by; default: those of these rows.
+        """
+        if logits.ndim != 2 or target.shape != logits.shape[:1]:
+            raise ValueError(f"expected logits (R, V) with targets (R,), got {tuple(logits.shape)} and {tuple(target.shape)}")
+        if logits.shape[1] < self.vocab.width:
+            raise ValueError(
+                f"number tokens reach id {self.vocab.width - 1}, but the head has {logits.shape[1]} columns; "
+                "build the vocabulary from the tokenizer that belongs to this model"
+            )
+        column = self.column(target)
+        index = (column >= 0).nonzero().squeeze(1)  # (P,)
+        if counts is None:
+            counts = torch.tensor([len(target), len(index)], device=logits.device)
+        num_tokens, num_numbers = counts.to(logits.device, torch.float32).clamp(min=1)
+
+        ce = F.cross_entropy(logits.float(), target, reduction="none")  # (R,); 0 rows: an empty sum that keeps the graph
+        cross_entropy = ce.sum() / num_tokens
+        numeric = cross_entropy.new_zeros(())
+        # one index takes rows and columns together: rows first would copy (P, V)
+        restricted = logits[index[:, None], self.ids].float()  # (P, N)
+        if self.loss is not None and self.weight > 0 and len(index):
+            numeric = self.loss(restricted, column[index]).sum() / num_numbers
+            loss = cross_entropy + self.weight * numeric
+        else:
+            loss = cross_entropy
+        with torch.no_grad():
+            if self.loss is not None and self.weight == 0 and len(index):
+                numeric = self.loss(restricted, column[index]).sum() / num_numbers
+            expected = restricted.softmax(-1) @ self.values
+            return Terms(
+                loss=loss,
+                cross_entropy=cross_entropy,
+                numeric=numeric,
+                num_tokens=len(target),
+                num_numbers=len(index),
+                cross_entropy_sum=ce.detach().sum(),
+                numeric_sum=numeric.detach() * num_numbers,
+                numeric_correct=(logits[index].argmax(-1) == target[index]).sum(),
+                numeric_error_sum=(expected - self.values[column[index]]).abs().sum(),
+            )

@@ -1,0 +1,147 @@
+"""Named checks before step 1: what would otherwise fail, or silently teach the wrong thing, after an hour.
+
+Each check raises one sentence (ValueError); none trains or changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from smmd_vlm.collate import Encoder
+from smmd_vlm.dataset import check_image, image_size
+from smmd_vlm.objective import IGNORE_INDEX
+from smmd_vlm.records import Record
+from smmd_vlm.vocab import NumericVocab
+
+if TYPE_CHECKING:
+    from smmd_vlm.runconfig import Config
+
+
+@dataclass(frozen=True)
+class DataStats:
+    """What a scan of the records found."""
+
+    ids: frozenset[str]
+    longest: int  # tokens of the longest sample, image and answer included
+    image_tokens: tuple[int, int]  # fewest, most in a sample; (0, 0) without images
+    answer_tokens: int  # supervised tokens, end tokens included
+    numeric_tokens: int  # those of them that are numbers
+
+    def __str__(self) -> str:
+        low, high = self.image_tokens
+        share = self.numeric_tokens / self.answer_tokens
+        return (
+            f"{len(self.ids)} samples, longest {self.longest} tokens, {low} to {high} image tokens each, "
+            f"{self.numeric_tokens} of {self.answer_tokens} supervised tokens are numbers ({share:.1%})"
+        )
+
+
+def check_records(records: Sequence[Record], count: int | None = None) -> Iterator[Record]:
+    """The records in order, each id unique and each image readable; a broken one is named, never replaced by its neighbour."""
+    from tqdm import tqdm
+
+    seen: set[str] = set()
+    count = len(records) if count is None else min(count, len(records))
+    for index in tqdm(range(count), desc="check records", unit="record", leave=False, delay=2):
+        record = records[index]
+        if record.id in seen:
+            raise ValueError(f"record id {record.id!r} occurs twice; every record needs its own id")
+        seen.add(record.id)
+        if record.image is not None:
+            check_image(record.image, record.id)
+        yield record
+
+
+def scan(records: Sequence[Record], encoder: Encoder, vocab: NumericVocab, count: int | None = None) -> DataStats:
+    """check_records and, without decoding pixels, every sample's text and exact length against max_length."""
+    numbers, tokenizer = set(vocab.token_ids), encoder.tokenizer
+    images = encoder.processor.image_processor
+    prompts: dict[tuple[str, bool], int] = {}  # tokens of a prompt whose image is one token
+    ids: set[str] = set()
+    longest = answer_tokens = numeric_tokens = 0
+    fewest, most = 10**9, 0
+    for record in check_records(records, count):
+        ids.add(record.id)
+        encoder.check_text(record)
+        key = (record.question, record.image is not None)
+        if key not in prompts:
+            prompts[key] = len(tokenizer(encoder.render(encoder.messages(record), generation_prompt=True))["input_ids"])
+        answer = tokenizer(record.answer, add_special_tokens=False)["input_ids"]
+        if not answer:
+            raise ValueError(f"record {record.id!r}: the tokenizer makes no token of the answer {record.answer!r}")
+        length, tokens = prompts[key] + len(answer) + 1, 0
+        if record.image is not None:
+            width, height = image_size(record.image)
+            tokens = images.get_number_of_image_patches(height, width, {}) // images.merge_size**2
+            length += tokens - 1
+        if encoder.max_length is not None and length > encoder.max_length:
+            raise ValueError(
+                f"record {record.id!r}: {length} tokens, {tokens} of them image tokens and {len(answer)} answer tokens, "
+                f"exceed data.max_length={encoder.max_length}; raise it or lower data.image_max_tokens (samples are never cut)"
+            )
+        longest, fewest, most = max(longest, length), min(fewest, tokens), max(most, tokens)
+        answer_tokens += len(answer) + 1
+        numeric_tokens += sum(token in numbers for token in answer)
+    return DataStats(frozenset(ids), longest, (fewest, most), answer_tokens, numeric_tokens)
+
+
+def check_no_leak(train: DataStats, evaluation: DataStats) -> None:
+    """Evaluation records must not be training records (rows of a .jsonl file without a split belong to every split)."""
+    shared = train.ids & evaluation.ids
+    if shared:
+        raise ValueError(
+            f"{len(shared)} of {len(evaluation.ids)} evaluation records are also training records, for example {min(shared)!r}; "
+            "give the rows a split, or name another data.eval_dataset"
+        )
+
+
+def check_numbers_are_learned(stats: DataStats, config: Config) -> None:
+    """A numeric loss that never fires looks like a healthy run; refuse it."""
+    if config.loss.name != "none" and config.loss.weight > 0 and stats.numeric_tokens == 0:
+        raise ValueError(
+            f"expected number tokens among the answers for loss {config.loss.name!r}, got none in {len(stats.ids)} records; "
+            'check the answers, or set loss.name: "none"'
+        )
+
+
+def check_sample(record: Record, encoder: Encoder) -> str:
+    """The labels of an encoded sample decode to its answer and the end token, nothing else; returns a text to show.
+
+    Image and control tokens are never among the labels (issue 31 and 4 of docs: adapters that emit only vision tokens).
+    """
+    sample = encoder(record)
+    labels = sample["labels"]
+    kept = labels[labels != IGNORE_INDEX]
+    text = encoder.tokenizer.decode(kept[:-1], clean_up_tokenization_spaces=False)
+    if text != record.answer or int(kept[-1]) != encoder.end_id:
+        raise ValueError(
+            f"record {record.id!r}: expected the labels to be the answer {record.answer!r} and the end token, got {encoder.tokenizer.decode(kept)!r}"
+        )
+    control = set(encoder.tokenizer.all_special_ids) & set(kept[:-1].tolist())
+    if control or bool((sample["mm_token_type_ids"][labels != IGNORE_INDEX] > 0).any()):
+        raise ValueError(f"record {record.id!r}: image or control tokens among the labels")
+    ids = sample["input_ids"].clone()
+    shown = ids[torch.cat([torch.tensor([True]), (ids[1:] != ids[:-1]) | (sample["mm_token_type_ids"][1:] == 0)])]
+    return encoder.tokenizer.decode(shown)
+
+
+def check_head(model: torch.nn.Module, vocab: NumericVocab) -> None:
+    """The head has a column for every number token; its width is the model's, not the tokenizer's."""
+    width = model.get_output_embeddings().weight.shape[0] if hasattr(model, "get_output_embeddings") else vocab.width
+    if width < vocab.width:
+        raise ValueError(
+            f"number tokens reach id {vocab.width - 1}, but the model's head has {width} columns; tokenizer and model do not belong together"
+        )
+
+
+def check_one_device(gpus: int) -> None:
+    """Several visible GPUs without a launcher would silently be wrapped in nn.DataParallel."""
+    if gpus > 1:
+        raise ValueError(
+            f"expected one GPU or a launcher, got {gpus} visible GPUs and plain python; "
+            "use `accelerate launch -m smmd_vlm train ...`, or set CUDA_VISIBLE_DEVICES=0"
+        )

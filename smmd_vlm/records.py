@@ -1,0 +1,134 @@
+"""Records and predictions: the two rows that cross between synth, smmd_vlm and eval.
+
+A dataset folder holds `Record`s (Parquet, see docs/formats.md), a predictions file holds `Prediction`s
+(one JSON object a line). Both are plain frozen dataclasses that can be made by hand. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+SCHEMA_VERSION = 1
+AnswerType = Literal["number", "time", "year", "text", "list"]
+ANSWER_TYPES: tuple[str, ...] = get_args(AnswerType)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One question about one image (or about none), with the exact text to be learned."""
+
+    id: str  # stable and unique within the folder
+    image: bytes | None = None  # encoded (PNG, JPEG, ...); None for text tasks
+    question: str
+    answer: str
+    answer_type: AnswerType = "text"
+    value: float | None = None  # the answer as a number; for a time: minutes after 12:00
+    unit: str | None = None
+    tolerance: float | None = None  # what a careful reader can be asked for, in units of `value`
+    task: str = ""
+    kind: str = ""  # style, chart type, template: what reports group by
+    group: str = ""  # the cluster for statistics: the image
+    split: str = "train"
+    meta: str = "{}"  # JSON: seed, every drawing choice, geometry
+
+    def __post_init__(self) -> None:
+        _require_text(self, "id", "question", "answer")
+        if self.answer_type not in ANSWER_TYPES:
+            raise ValueError(
+                f"record {self.id!r}: answer_type must be one of {', '.join(ANSWER_TYPES)}, got {self.answer_type!r}"
+            )
+        if not self.answer.strip():
+            raise ValueError(f"record {self.id!r}: answer must not be empty; give the text the model should write")
+        for name in ("value", "tolerance"):
+            number = getattr(self, name)
+            if number is not None and not math.isfinite(number):
+                raise ValueError(f"record {self.id!r}: {name} must be finite or null, got {number!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What a model wrote for one record; nothing is judged here."""
+
+    id: str
+    question: str
+    answer: str
+    prediction: str  # raw text, outer whitespace removed
+    answer_type: AnswerType | None = None
+    group: str | None = None
+    kind: str | None = None
+    tolerance: float | None = None
+    unit: str | None = None
+    image: str | None = None
+    finish_reason: Literal["stop", "length"] | None = None
+    prompt_tokens: int | None = None
+    new_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        _require_text(self, "id", "question", "answer", "prediction")
+        if self.answer_type is not None and self.answer_type not in ANSWER_TYPES:
+            raise ValueError(
+                f"prediction {self.id!r}: answer_type must be one of {', '.join(ANSWER_TYPES)} or absent, got {self.answer_type!r}"
+            )
+
+    def to_json(self) -> str:
+        """One line of predictions.jsonl, optional fields left out when they are None."""
+        return json.dumps({k: v for k, v in asdict(self).items() if v is not None}, ensure_ascii=False)
+
+    @classmethod
+    def from_mapping(cls, row: Mapping[str, Any], where: str = "prediction") -> Prediction:
+        """A row of predictions.jsonl; unknown keys are ignored, missing ones named in a ValueError."""
+        known = {f.name for f in fields(cls)}
+        missing = [name for name in ("id", "question", "answer", "prediction") if name not in row]
+        if missing:
+            raise ValueError(f"{where}: expected the keys id, question, answer and prediction, {', '.join(missing)} missing")
+        try:
+            return cls(**{k: v for k, v in row.items() if k in known})
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{where}: {error}") from None
+
+
+def read_jsonl(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number from 1, object) for every non-blank line; a bad line is a ValueError that names it."""
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(
+                    f"{path}, line {number}: expected one JSON object a line, got {line.strip()[:60]!r} ({error.msg})"
+                ) from None
+            if not isinstance(row, dict):
+                raise ValueError(f"{path}, line {number}: expected a JSON object, got {type(row).__name__}")
+            yield number, row
+
+
+def read_predictions(path: str | Path) -> Iterator[Prediction]:
+    """The predictions of a file in order; a row that does not fit, or an id seen before, is a ValueError with its line."""
+    seen: set[str] = set()
+    for number, row in read_jsonl(path):
+        prediction = Prediction.from_mapping(row, where=f"{path}, line {number}")
+        if prediction.id in seen:
+            raise ValueError(f"{path}, line {number}: id {prediction.id!r} occurs twice; every prediction needs its own id")
+        seen.add(prediction.id)
+        yield prediction
+
+
+def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as JSON lines (UTF-8), replacing the file."""
+    with open(path, "w", encoding="utf-8") as out:
+        for row in rows:
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _require_text(row: Record | Prediction, *names: str) -> None:
+    for name in names:
+        value = getattr(row, name)
+        if not isinstance(value, str):
+            raise ValueError(f"{type(row).__name__.lower()} {row.id!r}: {name} must be text, got {type(value).__name__}")

@@ -1,0 +1,151 @@
+"""The whole configuration of `smmd-vlm train`: our sections plus transformers.TrainingArguments itself.
+
+`train` is TrainingArguments minus the fields that this trainer owns (OWNED, refused with the reason); unknown keys are
+errors, 4.x names get the new name. YAML files and flags are parsed by jsonargparse.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from smmd_vlm.config import DataConfig, EvalConfig, LoraConfig, LossConfig, ModelConfig
+
+if TYPE_CHECKING:
+    from jsonargparse import ArgumentParser, Namespace
+    from transformers import TrainingArguments
+
+SECTIONS = {"model": ModelConfig, "lora": LoraConfig, "data": DataConfig, "loss": LossConfig, "eval": EvalConfig}
+
+# TrainingArguments that this trainer sets itself; a config that names one is refused with the reason.
+OWNED: dict[str, str] = {
+    "remove_unused_columns": "the collator needs every column",
+    "label_names": "labels are always `labels`",
+    "prediction_loss_only": "evaluation never keeps logits",
+    "logging_nan_inf_filter": "a NaN loss must be seen, so it is always off",
+    "average_tokens_across_devices": "losses are always means over all devices' tokens, so it is always on",
+    "label_smoothing_factor": "smoothing over all tokens would bypass the objective; choose a loss instead",
+    "use_liger_kernel": "fused cross-entropy returns no logits; only supervised rows go through the head already",
+    "liger_kernel_config": "fused cross-entropy returns no logits",
+    "activation_checkpointing_kwargs": "checkpointing is always non-reentrant, or frozen inputs would get no gradient",
+    "gradient_checkpointing_kwargs": "checkpointing is always non-reentrant, or frozen inputs would get no gradient",
+    "include_for_metrics": "evaluation never keeps logits",
+    "batch_eval_metrics": "evaluation never keeps logits",
+    "do_train": "`smmd-vlm train` trains",
+    "do_predict": "use `smmd-vlm predict`",
+}
+
+# transformers 4.x names -> what 5.x calls them
+RENAMED: dict[str, str] = {
+    "group_by_length": 'train.train_sampling_strategy: "group_by_length"',
+    "evaluation_strategy": "train.eval_strategy",
+    "warmup_ratio": "train.warmup_steps (a fraction below 1 is a ratio)",
+    "per_gpu_train_batch_size": "train.per_device_train_batch_size",
+    "no_cuda": "train.use_cpu",
+    "overwrite_output_dir": "a new train.output_dir (an existing run is never overwritten)",
+    "logging_dir": "the environment variable TENSORBOARD_LOGGING_DIR",
+    "save_safetensors": "nothing: weights are always saved as safetensors",
+    "torch_dtype": "model.dtype",
+    "tokenizer": "nothing: the processor is saved with the run",
+    "include_tokens_per_second": "train.include_num_input_tokens_seen",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A whole run, as resolved."""
+
+    model: ModelConfig
+    lora: LoraConfig
+    data: DataConfig
+    loss: LossConfig
+    eval: EvalConfig
+    train: TrainingArguments
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for config.yaml: our sections whole, of `train` what differs from its defaults."""
+        sections = {name: asdict(getattr(self, name)) for name in SECTIONS}
+        default = type(self.train)(output_dir=self.train.output_dir)
+        train = {"output_dir": self.train.output_dir}
+        for item in fields(self.train):
+            value = getattr(self.train, item.name)
+            if item.init and item.name not in OWNED and value != getattr(default, item.name):
+                train[item.name] = value.value if hasattr(value, "value") else value
+        return {**sections, "train": train}
+
+
+def train_parser(prog: str = "smmd-vlm train", *, with_training_arguments: bool = True) -> ArgumentParser:
+    """The parser of `smmd-vlm train`. TrainingArguments loads torch; leave it out to print --help quickly."""
+    from jsonargparse import ArgumentParser
+
+    parser = ArgumentParser(
+        prog=prog,
+        description="Fine-tune a vision-language model with a numeric loss.",
+        epilog="train.NAME: every field of transformers.TrainingArguments (smmd-vlm train --help-train lists them).",
+        exit_on_error=False,
+    )
+    parser.add_argument("--config", action="config", help="YAML file with the sections below; flags after it win")
+    for name, section in SECTIONS.items():
+        parser.add_class_arguments(section, name)
+    if with_training_arguments:
+        from transformers import TrainingArguments
+
+        parser.add_class_arguments(TrainingArguments, "train", skip=set(OWNED))
+    return parser
+
+
+def explain_train_keys(keys: list[str]) -> None:
+    """Raise one sentence when a `train` key is ours or a 4.x name (the parser alone would only call it unknown)."""
+    for key in keys:
+        if key in OWNED:
+            raise ValueError(f"train.{key} is set by smmd-vlm and cannot be changed: {OWNED[key]}; remove it")
+        if key in RENAMED:
+            raise ValueError(f"train.{key} is a transformers 4.x name; use {RENAMED[key]} instead")
+
+
+def resolve(parsed: Namespace) -> Config:
+    """The parser's result as a Config, our own TrainingArguments fields put in."""
+    from transformers import TrainingArguments
+
+    train = dict(parsed.train.as_dict())
+    if not train.get("output_dir"):
+        raise ValueError("train.output_dir must name the run folder to write, for example --train.output_dir runs/first")
+    if train.get("report_to") is None:
+        train["report_to"] = "none"
+    train |= {
+        "remove_unused_columns": False,
+        "label_names": ["labels"],
+        "prediction_loss_only": True,
+        "logging_nan_inf_filter": False,
+        "average_tokens_across_devices": True,
+        "activation_checkpointing_kwargs": {"use_reentrant": False},
+    }
+    sections = {name: section(**parsed[name].as_dict()) for name, section in SECTIONS.items()}
+    return Config(**sections, train=TrainingArguments(**train))
+
+
+def multiple_gpus_without_launcher() -> int:
+    """How many GPUs a plain `python` would wrap in nn.DataParallel; 0 when a launcher started this process."""
+    if "LOCAL_RANK" in os.environ:
+        return 0
+    import torch
+
+    return torch.cuda.device_count() if torch.cuda.device_count() > 1 else 0
+
+
+def parse(argv: list[str]) -> Config:
+    """Flags and YAML -> Config; every mistake is a ValueError of one sentence."""
+    keys = [arg.removeprefix("--train.").partition("=")[0] for arg in argv if arg.startswith("--train.")]
+    for flag, value in zip(argv, [*argv[1:], ""], strict=True):
+        path = value if flag == "--config" else flag.removeprefix("--config=") if flag.startswith("--config=") else None
+        if path:
+            if not Path(path).is_file():
+                raise ValueError(f"expected a YAML file after --config, got {path!r}, which does not exist")
+            section = (yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}).get("train") or {}
+            keys += list(section)
+    explain_train_keys(keys)
+    return resolve(train_parser().parse_args(argv))

@@ -1,0 +1,158 @@
+"""What a run leaves behind: config.yaml, passport.json, metrics.jsonl, curves and a model card.
+
+Written by `smmd-vlm train`; nothing here trains. A run folder is never silently reused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from transformers import TrainerCallback
+
+from smmd_vlm.collate import image_budget
+from smmd_vlm.records import read_jsonl
+
+if TYPE_CHECKING:
+    from transformers import ProcessorMixin
+
+    from smmd_vlm.runconfig import Config
+    from smmd_vlm.vocab import NumericVocab
+
+
+def claim(folder: Path, *, resuming: bool) -> None:
+    """Refuse a folder that already holds something, unless the run in it is being resumed."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"train.output_dir {folder} is a file; name a new folder")
+    used = folder.is_dir() and any(folder.iterdir())
+    if resuming and not (folder / "config.yaml").is_file():
+        raise ValueError(
+            f"expected a run with config.yaml to resume in {folder}, got {'another folder' if used else 'nothing'}"
+        )
+    if used and not resuming:
+        raise ValueError(f"train.output_dir {folder} is not empty; name a new folder (an existing run is never overwritten)")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def write_config(folder: Path, config: Config) -> None:
+    """The configuration as resolved; `smmd-vlm train --config` reads it back."""
+    (folder / "config.yaml").write_text(yaml.safe_dump(config.to_dict(), sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def data_hash(path: str) -> str:
+    """What identifies a dataset: a folder's content hash from its manifest, a file's SHA-256."""
+    source = Path(path)
+    if source.is_dir():
+        manifest = json.loads((source / "manifest.json").read_text(encoding="utf-8"))
+        if "content_hash" in manifest:
+            return str(manifest["content_hash"])
+        source = source / "manifest.json"
+    return "sha256:" + hashlib.sha256(source.read_bytes()).hexdigest()
+
+
+def write_passport(folder: Path, config: Config, processor: ProcessorMixin, vocab: NumericVocab, model: Any) -> None:
+    """passport.json: everything that has to agree for two runs, or a run and its evaluation, to be compared."""
+    from importlib.metadata import version
+
+    packages = ("smmd-vlm", "torch", "transformers", "peft", "bitsandbytes", "accelerate", "datasets")
+    low, high = image_budget(processor)
+    trainable = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+    passport = {
+        "schema_version": 1,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "seed": config.train.seed,
+        "data_seed": config.train.data_seed,
+        "data": {"dataset": config.data.dataset, "split": config.data.train_split, "hash": data_hash(config.data.dataset)},
+        "model": {
+            "name_or_path": config.model.model_name_or_path,
+            "revision": getattr(model.config, "_commit_hash", None),
+            "type": model.config.model_type,
+        },
+        "image_tokens": {"min": low, "max": high},
+        "chat_template_sha256": hashlib.sha256(str(processor.chat_template).encode()).hexdigest(),
+        "numeric_vocabulary": {
+            "mode": vocab.mode,
+            "tokens": list(vocab.tokens),
+            "ids": list(vocab.token_ids),
+            "values": list(vocab.token_values),
+        },
+        "trainable": {
+            "tensors": len(trainable),
+            "names_sha256": hashlib.sha256("\n".join(sorted(trainable)).encode()).hexdigest(),
+        },
+    }
+    (folder / "passport.json").write_text(json.dumps(passport, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+class MetricsFile(TrainerCallback):
+    """Appends every log of the Trainer to metrics.jsonl, one JSON object a line with its step."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "metrics.jsonl"
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
+        if state.is_world_process_zero and logs:
+            with open(self.path, "a", encoding="utf-8") as lines:
+                lines.write(json.dumps({"step": state.global_step, **logs}) + "\n")
+
+
+# one panel each: (title, training series, evaluation series); drawn when it was logged
+_PANELS = (
+    ("cross-entropy", "cross_entropy", "eval_cross_entropy"),
+    ("numeric loss, unweighted", "numeric_loss", "eval_numeric_loss"),
+    ("numeric-token accuracy, teacher-forced", "numeric_token_accuracy", "eval_numeric_token_accuracy"),
+    ("exact answers, written out", None, "eval_exact"),
+    ("mean error of the answers (minutes)", None, "eval_mean_error_min"),
+    ("mean absolute error of the answers", None, "eval_mean_absolute_error"),
+)
+
+
+def plot_curves(folder: Path) -> Path | None:
+    """curves.png from metrics.jsonl; None while nothing is logged."""
+    path = folder / "metrics.jsonl"
+    rows = [row for _, row in read_jsonl(path)] if path.is_file() else []
+    panels = [panel for panel in _PANELS if any(name in row for row in rows for name in panel[1:] if name)]
+    if not panels:
+        return None
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.2 * len(panels), 3.2), layout="constrained")
+    for axes, (title, train, evaluation) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for name, label, style in ((train, "training", "-"), (evaluation, "evaluation", "o-")):
+            points = [(row["step"], row[name]) for row in rows if name in row]
+            if points:
+                axes.plot(*zip(*points, strict=True), style, label=label, markersize=3, linewidth=1.2)
+        axes.set(title=title, xlabel="step")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+    figure.savefig(folder / "curves.png", dpi=110)
+    return folder / "curves.png"
+
+
+def write_card(folder: Path, config: Config, metrics: dict[str, float]) -> None:
+    """README.md: a model card with what was trained on what, and the last evaluation."""
+    loss = config.loss
+    recipe = "cross-entropy" if loss.name == "none" or loss.weight == 0 else f"cross-entropy + {loss.weight:g} x {loss.name}"
+    front = {
+        "library_name": "peft" if config.lora.enabled else "transformers",
+        "base_model": config.model.model_name_or_path,
+        "tags": ["smmd-vlm"],
+    }
+    rows = "\n".join(
+        f"| {name.removeprefix('eval_')} | {value:.4g} |" for name, value in sorted(metrics.items()) if name.startswith("eval_")
+    )
+    table = f"\n## Last evaluation\n\n| metric | value |\n|---|---|\n{rows}\n" if rows else ""
+    how = "4-bit QLoRA" if config.model.load_in_4bit else "LoRA" if config.lora.enabled else "full fine-tuning"
+    (folder / "README.md").write_text(
+        f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n# {folder.resolve().name}\n\n"
+        f"`{config.model.model_name_or_path}` after {how} on `{config.data.dataset}` (split `{config.data.train_split}`) with {recipe}, "
+        f"seed {config.train.seed}. Everything as resolved is in `config.yaml` and `passport.json`, the course in `metrics.jsonl`.\n\n"
+        f"![curves](curves.png)\n{table}\n"
+        f"## Use\n\n```\nsmmd-vlm predict --model {folder} --data {config.data.dataset} --split test --out predictions.jsonl\n"
+        "python -m eval score predictions.jsonl --out report\n```\n",
+        encoding="utf-8",
+    )

@@ -1,0 +1,138 @@
+"""`smmd-vlm train`: a configuration -> a run folder.
+
+    smmd-vlm train --config configs/clocks_tiny.yaml [--section.key value ...]
+
+Checks first (preflight), then the Trainer, then the run folder: checkpoint-N/, final weights and processor, config.yaml,
+passport.json, metrics.jsonl, curves.png, README.md. An error before step 1 leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+
+import torch
+
+from eval.scorers import score_answer, score_time
+from smmd_vlm import preflight, runfolder
+from smmd_vlm.collate import Collator, EncodedRecords, Encoder, image_budget, set_image_budget
+from smmd_vlm.dataset import load_records
+from smmd_vlm.model import add_lora, describe, load_base, load_processor
+from smmd_vlm.objective import NumericObjective
+from smmd_vlm.predict import answers
+from smmd_vlm.records import Prediction
+from smmd_vlm.runconfig import Config, multiple_gpus_without_launcher
+from smmd_vlm.trainer import NumericTrainer
+from smmd_vlm.vocab import NumericVocab
+
+
+def train(config: Config) -> dict[str, float]:
+    """Run `config`; returns the last evaluation's metrics (empty without evaluation)."""
+    args = config.train
+    folder, first = Path(args.output_dir), args.process_index == 0
+    say = print if first else (lambda *_: None)
+    if multiple_gpus_without_launcher():
+        preflight.check_one_device(torch.cuda.device_count())
+    evaluating = args.eval_strategy != "no"
+
+    # everything about the data, before any weights are loaded
+    processor = load_processor(config.model)
+    set_image_budget(processor, config.data.image_min_tokens, config.data.image_max_tokens)
+    vocab = NumericVocab.from_tokenizer(processor.tokenizer, config.loss.vocab)
+    objective = NumericObjective(vocab, config.loss.name, config.loss.weight, **config.loss.options)
+    data = config.data
+    encoder = Encoder(processor, system_prompt=data.system_prompt, max_length=data.max_length)
+    records = load_records(data.dataset, data.train_split)
+    stats = preflight.scan(records, encoder, vocab, data.max_train_samples)
+    preflight.check_numbers_are_learned(stats, config)
+    shown = preflight.check_sample(records[0], encoder)
+    eval_records = load_records(data.eval_dataset or data.dataset, data.eval_split) if evaluating else None
+    if eval_records is not None:
+        preflight.check_no_leak(stats, preflight.scan(eval_records, encoder, vocab, data.max_eval_samples))
+
+    say(
+        f"numbers   {vocab.describe()}\ntraining  {stats}\nimages    {image_budget(processor)[0]} to {image_budget(processor)[1]} tokens each\nsample    {shown!r}"
+    )
+    model = load_base(config.model)
+    preflight.check_head(model, vocab)
+    model = add_lora(model, config.lora, load_in_4bit=config.model.load_in_4bit)
+    say(f"model     {model.config.model_type}: {describe(model)}")
+    model.config.use_cache = False
+
+    if first:
+        runfolder.claim(folder, resuming=bool(args.resume_from_checkpoint))
+        runfolder.write_config(folder, config)
+        runfolder.write_passport(folder, config, processor, vocab, model)
+    trainer = NumericTrainer(
+        model=model,
+        args=args,
+        objective=objective,
+        score=_scorer(config, encoder, eval_records) if eval_records is not None and config.eval.generate_samples else None,
+        data_collator=Collator(processor, "right"),
+        train_dataset=EncodedRecords(records, encoder, limit=data.max_train_samples, keep=data.keep_processed),
+        eval_dataset=None
+        if eval_records is None
+        else EncodedRecords(eval_records, encoder, limit=data.max_eval_samples, keep=data.keep_processed),
+        processing_class=processor,
+        callbacks=[runfolder.MetricsFile(folder)],
+    )
+    trainer.train(resume_from_checkpoint=_checkpoint(args.resume_from_checkpoint))
+    metrics = _last_evaluation(trainer) if evaluating else {}
+    trainer.save_model()
+    if first:
+        runfolder.plot_curves(folder)
+        runfolder.write_card(folder, config, metrics)
+    return metrics
+
+
+def _last_evaluation(trainer: NumericTrainer) -> dict[str, float]:
+    """The evaluation of the last step, made now unless the schedule already made it."""
+    done = [row for row in trainer.state.log_history if "eval_loss" in row and row["step"] == trainer.state.global_step]
+    return done[-1] if done else trainer.evaluate()
+
+
+def _scorer(config: Config, encoder: Encoder, records) -> Callable[[torch.nn.Module], dict[str, float]]:
+    """Generation-based metrics on the first eval.generate_samples records: what the model writes, not what it is told."""
+    count = min(config.eval.generate_samples, len(records), config.data.max_eval_samples or len(records))
+    prompts = Encoder(encoder.processor, with_answer=False, system_prompt=encoder.system_prompt)
+    picked = [records[index] for index in range(count)]
+
+    def score(model: torch.nn.Module) -> dict[str, float]:
+        written = answers(model, prompts, picked, batch_size=config.eval.batch_size, max_new_tokens=config.eval.max_new_tokens)
+        return summarise(list(written))
+
+    return score
+
+
+def summarise(predictions: list[Prediction]) -> dict[str, float]:
+    """Means over written answers; times and other answers under their own names, each only where it occurs.
+
+    Errors are over the answers that could be read; `unparsed` is the share that could not.
+    """
+    times = [score_time(gold=p.answer, prediction=p.prediction) for p in predictions if p.answer_type == "time"]
+    others = [
+        score_answer(gold=p.answer, prediction=p.prediction, answer_type=p.answer_type, tolerance=p.tolerance)
+        for p in predictions
+        if p.answer_type != "time"
+    ]
+    exact = [bool(v.exact_time) for v in times] + [v.exact for v in others]
+    metrics = {"exact": mean(exact), "unparsed": mean(v.reason is not None for v in (*times, *others))}
+    for verdicts, names in (
+        (times, ("within_1_min", "within_5_min")),
+        (others, ("relaxed", "within_5_percent", "within_tolerance")),
+    ):
+        for name in names:
+            values = [getattr(v, name) for v in verdicts if getattr(v, name) is not None]
+            if values:
+                metrics[name] = mean(values)
+    for verdicts, source, name in ((times, "error_min", "mean_error_min"), (others, "absolute_error", "mean_absolute_error")):
+        errors = [getattr(v, source) for v in verdicts if getattr(v, source) is not None]
+        if errors:
+            metrics[name] = mean(errors)
+    return {name: float(value) for name, value in metrics.items()}
+
+
+def _checkpoint(resume: str | None) -> str | bool | None:
+    """`true` means the newest checkpoint of the run; anything else is a path."""
+    return True if str(resume).lower() == "true" else resume

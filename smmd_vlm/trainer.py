@@ -1,0 +1,173 @@
+"""NumericTrainer: the Hugging Face Trainer with the numeric objective, honest denominators and evaluation in numbers.
+
+Differs from the stock Trainer in three places only:
+- the model is called without labels and with a boolean logits_to_keep, so the head runs on supervised rows alone;
+- `num_items_in_batch` is a 2-vector [tokens, numbers] over the whole accumulation window and all ranks, so neither loss
+  depends on how a batch is cut (Qwen-VL models do not take the Trainer's own count);
+- evaluation sums losses over tokens instead of averaging batch means, keeps no logits, and can write answers and score them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Subset
+from transformers import Trainer
+from transformers.trainer_utils import EvalLoopOutput
+
+from smmd_vlm.objective import IGNORE_INDEX, NumericObjective, Terms, supervised, targets
+
+_SUMS = ("tokens", "numbers", "cross_entropy", "numeric", "correct", "error")
+
+
+def kept_logits(model: torch.nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+    """Batch with (B, T) labels -> (R, V) logits of the rows whose next token is supervised."""
+    features = {name: value for name, value in inputs.items() if name != "labels"}
+    return model(**features, logits_to_keep=supervised(inputs["labels"])).logits
+
+
+def sums_of(terms: Terms) -> Tensor:
+    """(6,) float64 in the order of _SUMS: what adds up over batches and ranks."""
+    parts = (
+        terms.num_tokens,
+        terms.num_numbers,
+        terms.cross_entropy_sum,
+        terms.numeric_sum,
+        terms.numeric_correct,
+        terms.numeric_error_sum,
+    )
+    return torch.stack([torch.as_tensor(part, device=terms.loss.device).double() for part in parts])
+
+
+def metrics_of(sums: Tensor, weight: float, prefix: str = "") -> dict[str, float]:
+    """Summed terms -> means under the names that logs and metrics.jsonl use."""
+    total = dict(zip(_SUMS, sums.tolist(), strict=True))
+    tokens, numbers = max(total["tokens"], 1), max(total["numbers"], 1)
+    metrics = {
+        "cross_entropy": total["cross_entropy"] / tokens,
+        "numeric_loss": total["numeric"] / numbers,
+        "numeric_targets": total["numbers"],
+        "numeric_share": total["numbers"] / tokens,
+    }
+    if total["numbers"]:  # without one, an accuracy of 0 would be a lie
+        metrics["numeric_token_accuracy"] = total["correct"] / numbers
+        metrics["numeric_token_abs_error"] = total["error"] / numbers
+    metrics["loss"] = metrics["cross_entropy"] + weight * metrics["numeric_loss"]
+    return {prefix + name: value for name, value in metrics.items()}
+
+
+class NumericTrainer(Trainer):
+    """Trainer over `objective`; `score` optionally turns (model, device) into generation-based evaluation metrics.
+
+    score: called by evaluate() on every rank; returns {name: value} without prefix.
+    """
+
+    loss_is_scaled_for_ga = True  # compute_loss divides by the counts of the whole accumulation window
+
+    def __init__(
+        self,
+        *args: Any,
+        objective: NumericObjective,
+        score: Callable[[torch.nn.Module], dict[str, float]] | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(*args, **kwargs)
+        self.model_accepts_loss_kwargs = True  # count the window; the counts go to compute_loss, never to the model
+        self.objective = objective.to(self.args.device)
+        self.score = score
+        self._train_sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.args.device)
+
+    def _get_num_items_in_batch(self, batch_samples: list[dict[str, Tensor]], device: torch.device) -> Tensor | None:
+        """(2,) float32 [tokens, numbers] over the micro-batches of one optimizer step and all ranks."""
+        if not batch_samples:
+            return None
+        counts = sum(self.objective.count(batch["labels"].to(device)) for batch in batch_samples)
+        return self.accelerator.reduce(counts, "sum") if self.args.world_size > 1 else counts
+
+    def compute_loss(
+        self,
+        model: torch.nn.Module,
+        inputs: dict[str, Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | None = None,
+    ) -> Tensor:
+        logits = kept_logits(model, inputs)
+        terms = self.objective.rows(logits, targets(inputs["labels"]), counts=num_items_in_batch)
+        self._train_sums += sums_of(terms)
+        return terms.loss * self.accelerator.num_processes  # undoes DDP's mean over ranks
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        if "loss" in logs:
+            sums = self._train_sums
+            if self.args.world_size > 1:
+                sums = self.accelerator.reduce(sums, "sum")
+            parts = metrics_of(sums, self.objective.weight)
+            logs |= {name: value for name, value in parts.items() if name != "loss"}
+            self._train_sums = torch.zeros_like(self._train_sums)
+            if not math.isfinite(logs["loss"]):
+                raise FloatingPointError(
+                    f"expected a finite loss, got {logs['loss']} at step {self.state.global_step} "
+                    f"(cross-entropy {logs['cross_entropy']:.4g}, numeric {logs['numeric_loss']:.4g}); lower train.learning_rate or check the data"
+                )
+        super().log(logs, start_time)
+
+    def evaluation_loop(
+        self,
+        dataloader: DataLoader,
+        description: str,
+        prediction_loss_only: bool | None = None,
+        ignore_keys: list[str] | None = None,
+        metric_key_prefix: str = "eval",
+    ) -> EvalLoopOutput:
+        """Sums over tokens and numbers of the whole set, whatever the batch size and the number of ranks."""
+        model = self._wrap_model(self.model, training=False)
+        if len(self.accelerator._models) == 0 and model is self.model:
+            model = self.accelerator.prepare_model(model, evaluation_mode=True)
+        model.eval()
+        dataset = dataloader.dataset
+        sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.args.device)
+        for batch in self._own_batches(dataset, dataloader):
+            batch = self._prepare_inputs(batch)
+            with torch.no_grad(), self.compute_loss_context_manager():
+                sums += sums_of(self.objective.rows(kept_logits(model, batch), targets(batch["labels"])))
+            self.control = self.callback_handler.on_prediction_step(self.args, self.state, self.control)
+        if self.args.world_size > 1:
+            sums = self.accelerator.reduce(sums, "sum")
+        metrics = metrics_of(sums, self.objective.weight, f"{metric_key_prefix}_")
+        if self.score is not None:
+            scored = self.score(self.accelerator.unwrap_model(model))
+            metrics |= {f"{metric_key_prefix}_{name}": value for name, value in scored.items()}
+        return EvalLoopOutput(predictions=None, label_ids=None, metrics=metrics, num_samples=len(dataset))
+
+    def _own_batches(self, dataset: Any, dataloader: DataLoader) -> DataLoader:
+        """This rank's share; ranks take equally many samples, the surplus ones with every label ignored."""
+        world, rank = self.args.world_size, self.args.process_index
+        if world == 1:
+            return dataloader
+        share = -(-len(dataset) // world)
+        own = [index for index in range(rank, share * world, world)]
+        return DataLoader(
+            _Padded(dataset, own),
+            batch_size=self.args.per_device_eval_batch_size,
+            collate_fn=self.data_collator,
+            num_workers=self.args.dataloader_num_workers,
+        )
+
+
+class _Padded(Subset):
+    """Samples by index; an index past the end is the last sample with nothing supervised."""
+
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+        super().__init__(dataset, indices)
+
+    def __getitem__(self, position: int) -> dict[str, Any]:
+        index = self.indices[position]
+        if index < len(self.dataset):
+            return self.dataset[index]
+        sample = dict(self.dataset[len(self.dataset) - 1])
+        sample["labels"] = torch.full_like(sample["labels"], IGNORE_INDEX)
+        return sample

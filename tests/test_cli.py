@@ -1,0 +1,50 @@
+"""The doors: quick help, exit codes, and YAML files that parse."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from smmd_vlm.cli import VERBS, main
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("argv", [["--help"], *([verb, "--help"] for verb in VERBS)], ids=" ".join)
+def test_help_loads_no_torch(argv):
+    code = f"import sys; from smmd_vlm.cli import main\ntry: main({argv!r})\nexcept SystemExit: pass\nassert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "usage: smmd-vlm" in done.stdout
+
+
+def test_python_m_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "smmd_vlm", "--version"], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.startswith("smmd-vlm ")
+
+
+def test_misuse_is_one_sentence_and_exit_code_2(capsys):
+    assert main(["trian"]) == 2
+    assert capsys.readouterr().err == f"smmd-vlm: expected a verb ({', '.join(VERBS)}), got 'trian'; see smmd-vlm --help\n"
+    assert main([]) == 2
+    assert main(["predict", "--model", "m"]) == 2
+    assert "data" in capsys.readouterr().err
+    assert main(["tiny", "--hidden", "33"]) == 2
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_configurations_parse(path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    from smmd_vlm.runconfig import train_parser
+
+    parsed = train_parser().parse_args(["--config", str(path)])
+    assert parsed.train.output_dir
+
+
+def test_the_qlora_recipe_is_4_bit_with_bf16(monkeypatch):
+    from smmd_vlm.runconfig import train_parser
+
+    parsed = train_parser().parse_args(["--config", str(ROOT / "configs" / "clocks_qwen3vl_4b_qlora.yaml")])
+    assert parsed.model.load_in_4bit and parsed.train.bf16 and parsed.lora.enabled
+    assert "Qwen3-VL-4B" in parsed.model.model_name_or_path

@@ -1,0 +1,129 @@
+"""The architecture as one table: which room may import which of ours, and which heavy packages.
+
+A module that is not in the table, or an import that the table does not allow, fails. Imports inside functions count too;
+imports under TYPE_CHECKING do not.
+"""
+
+import ast
+import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HEAVY = {"torch", "transformers", "peft", "bitsandbytes", "datasets", "matplotlib", "numpy", "pyarrow", "PIL", "trl", "swift"}
+
+# module (glob) -> (modules of ours it may import (globs), heavy packages)
+ALLOWED: dict[str, tuple[set[str], set[str]]] = {
+    "smmd_vlm": ({"smmd_vlm.objective", "smmd_vlm.vocab"}, set()),
+    "smmd_vlm.__main__": ({"smmd_vlm.cli"}, set()),
+    "smmd_vlm.numerals": (set(), set()),
+    "smmd_vlm.records": (set(), set()),
+    "smmd_vlm.config": (set(), set()),
+    "smmd_vlm.runconfig": ({"smmd_vlm.config"}, {"transformers", "torch"}),
+    "smmd_vlm.cli": ({"smmd_vlm", "smmd_vlm.config", "smmd_vlm.runconfig", "smmd_vlm.train"}, set()),
+    "smmd_vlm.kernels": (set(), {"torch"}),
+    "smmd_vlm.vocab": ({"smmd_vlm.numerals"}, {"torch"}),
+    "smmd_vlm.losses": ({"smmd_vlm.losses.*"}, {"torch"}),
+    "smmd_vlm.losses.*": ({"smmd_vlm.kernels", "smmd_vlm.losses.*"}, {"torch"}),
+    "smmd_vlm.objective": ({"smmd_vlm.losses", "smmd_vlm.vocab"}, {"torch"}),
+    "smmd_vlm.dataset": ({"smmd_vlm.records"}, {"datasets", "PIL"}),
+    "smmd_vlm.collate": ({"smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.records"}, {"torch"}),
+    "smmd_vlm.model": ({"smmd_vlm.config"}, {"torch", "transformers", "peft", "bitsandbytes"}),
+    "smmd_vlm.tiny": ({"smmd_vlm.config", "smmd_vlm.collate"}, {"torch", "transformers"}),
+    "smmd_vlm.preflight": (
+        {"smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.records", "smmd_vlm.vocab"},
+        {"torch"},
+    ),
+    "smmd_vlm.trainer": ({"smmd_vlm.objective"}, {"torch", "transformers"}),
+    "smmd_vlm.runfolder": ({"smmd_vlm.collate", "smmd_vlm.records"}, {"transformers", "matplotlib"}),
+    "smmd_vlm.predict": (
+        {"smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.preflight", "smmd_vlm.records"},
+        {"torch", "transformers"},
+    ),
+    "smmd_vlm.train": (
+        {
+            "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.objective", "smmd_vlm.predict",
+            "smmd_vlm.preflight", "smmd_vlm.records", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.trainer",
+            "smmd_vlm.vocab", "eval.scorers",
+        },
+        {"torch"},
+    ),
+    "smmd_vlm.figures": ({"smmd_vlm.records"}, {"matplotlib"}),
+    "smmd_vlm.quickstart": ({"smmd_vlm.config", "smmd_vlm.figures"}, set()),
+    "synth": (set(), set()),
+    "synth.*": ({"synth.*", "smmd_vlm.records", "smmd_vlm.numerals"}, {"PIL", "numpy", "pyarrow", "matplotlib"}),
+    "eval": (set(), set()),
+    "eval.plots": ({"eval.*", "smmd_vlm.records"}, {"matplotlib", "numpy"}),
+    "eval.*": ({"eval.*", "smmd_vlm.records", "smmd_vlm.numerals"}, {"numpy"}),
+}  # fmt: skip
+
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for package in ("smmd_vlm", "synth", "eval")
+    for path in (ROOT / package).rglob("*.py")
+)
+
+
+def imports(module: str) -> set[str]:
+    """Every module that `module` imports, also inside functions; `from a import b` counts as a.b where that is a module."""
+    path = ROOT.joinpath(*module.split("."))
+    tree = ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8"))
+    found: set[str] = set()
+
+    class Visitor(ast.NodeVisitor):
+        def visit_If(self, node: ast.If) -> None:
+            if ast.unparse(node.test) != "TYPE_CHECKING":
+                self.generic_visit(node)
+
+        def visit_Import(self, node: ast.Import) -> None:
+            found.update(alias.name for alias in node.names)
+
+        def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+            assert node.level == 0, f"{module}: relative import"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found.add(whole if whole in MODULES else node.module)
+
+    Visitor().visit(tree)
+    return found
+
+
+def rule(module: str) -> tuple[set[str], set[str]]:
+    if module in ALLOWED:
+        return ALLOWED[module]
+    return next(allowed for pattern, allowed in ALLOWED.items() if fnmatch.fnmatchcase(module, pattern))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_one_way(module):
+    ours, heavy = rule(module)
+    for name in imports(module):
+        package = name.split(".")[0]
+        if package in ("smmd_vlm", "synth", "eval"):
+            assert any(fnmatch.fnmatchcase(name, pattern) for pattern in ours), f"{module} imports {name}"
+        elif package in HEAVY:
+            assert package in heavy, f"{module} imports {name}"
+
+
+def test_there_is_no_cycle():
+    graph = {module: {name for name in imports(module) if name in MODULES} for module in MODULES}
+    done: set[str] = set()
+
+    def walk(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, " -> ".join((*path, module))
+        if module not in done:
+            for name in graph[module]:
+                walk(name, (*path, module))
+            done.add(module)
+
+    for module in MODULES:
+        walk(module, ())
+
+
+def test_no_file_is_named_utils_or_past_400_lines():
+    for module in MODULES:
+        path = ROOT.joinpath(*module.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        assert "utils" not in path.name
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path

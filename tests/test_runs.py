@@ -1,0 +1,191 @@
+"""`smmd-vlm train` and `predict` from end to end on a tiny model, and every mistake that must be caught before step 1."""
+
+import json
+
+import pytest
+import yaml
+
+from smmd_vlm.cli import main
+from smmd_vlm.records import read_jsonl, read_predictions
+from tests.support import png
+
+
+def train_flags(tiny, clocks, out, **options):
+    flags = {
+        "model.model_name_or_path": tiny(), "lora.enabled": "false", "data.dataset": clocks, "data.image_max_tokens": 4,
+        "train.output_dir": out, "train.max_steps": 4, "train.per_device_train_batch_size": 8, "train.learning_rate": 1e-3,
+        "train.logging_steps": 2, "train.save_strategy": "no", "train.use_cpu": "true", "train.disable_tqdm": "true",
+        "eval.generate_samples": 4, "eval.max_new_tokens": 8,
+    } | {name.replace("__", "."): value for name, value in options.items()}  # fmt: skip
+    return ["train", *(part for name, value in flags.items() for part in (f"--{name}", str(value)))]
+
+
+@pytest.fixture(scope="module")
+def run(tiny, clocks, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "first"
+    assert main(train_flags(tiny, clocks, out, train__eval_strategy="steps", train__eval_steps=2)) == 0
+    return out
+
+
+def test_the_run_folder(run, tiny, clocks):
+    names = {path.name for path in run.iterdir()}
+    assert {
+        "config.yaml",
+        "passport.json",
+        "metrics.jsonl",
+        "curves.png",
+        "README.md",
+        "model.safetensors",
+        "processor_config.json",
+    } <= names
+    logs = [row for _, row in read_jsonl(run / "metrics.jsonl")]
+    first = next(row for row in logs if "loss" in row)
+    assert first["numeric_share"] == pytest.approx(4 / 6) and first["numeric_targets"] == 2 * 8 * 4  # HH:MM and the end token
+    assert first["loss"] == pytest.approx(first["cross_entropy"] + 0.3 * first["numeric_loss"], rel=1e-4)
+    last = [row for row in logs if "eval_loss" in row][-1]
+    assert {"eval_exact", "eval_within_5_min", "eval_unparsed", "eval_numeric_token_accuracy"} <= last.keys()
+    passport = json.loads((run / "passport.json").read_text())
+    assert passport["image_tokens"] == {"min": 4, "max": 4} and passport["numeric_vocabulary"]["tokens"] == list("0123456789")
+
+
+def test_config_yaml_reproduces_the_run(run, tmp_path):
+    again = tmp_path / "again"
+    assert main(["train", "--config", str(run / "config.yaml"), "--train.output_dir", str(again)]) == 0
+    assert (again / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
+    kept = ("loss", "cross_entropy", "numeric_loss", "eval_loss", "eval_exact")
+    curves = [
+        [{k: row[k] for k in kept if k in row} for _, row in read_jsonl(folder / "metrics.jsonl")] for folder in (run, again)
+    ]
+    assert curves[0] == curves[1]
+
+
+def test_workers_change_nothing(run, tiny, clocks, tmp_path):
+    out = tmp_path / "workers"
+    flags = train_flags(tiny, clocks, out, train__eval_strategy="steps", train__eval_steps=2, train__dataloader_num_workers=2)
+    assert main(flags) == 0
+    assert (out / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
+
+
+def test_an_existing_run_is_never_reused(run, tiny, clocks, capsys):
+    before = (run / "model.safetensors").read_bytes()
+    assert main(train_flags(tiny, clocks, run)) == 2
+    assert "is not empty; name a new folder" in capsys.readouterr().err
+    assert (run / "model.safetensors").read_bytes() == before
+
+
+def predict_flags(run, clocks, out, *more):
+    return [
+        "predict",
+        "--model",
+        str(run),
+        "--data",
+        str(clocks),
+        "--split",
+        "test",
+        "--out",
+        str(out),
+        "--max_new_tokens",
+        "8",
+        *more,
+    ]
+
+
+def test_predictions_are_resumed_and_equal_whatever_the_batch_size(run, clocks, tmp_path, capsys):
+    whole, cut, single = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl", tmp_path / "single.jsonl"
+    assert main(predict_flags(run, clocks, whole)) == 0
+    assert main(predict_flags(run, clocks, single, "--batch_size", "1")) == 0
+    assert whole.read_text() == single.read_text()
+    lines = whole.read_text().splitlines(keepends=True)
+    cut.write_text("".join(lines[:3]) + lines[3][:20])  # killed in the middle of a line
+    (tmp_path / "cut.meta.json").write_text((tmp_path / "whole.meta.json").read_text())
+    assert main(predict_flags(run, clocks, cut)) == 0
+    assert cut.read_text() == whole.read_text()
+    row = next(read_predictions(whole))
+    assert row.answer_type == "time" and row.new_tokens and row.prompt_tokens and row.finish_reason in ("stop", "length")
+    meta = json.loads((tmp_path / "whole.meta.json").read_text())
+    assert meta["image_tokens"] == {"min": 4, "max": 4}  # the run's budget, not the model's default
+    assert main(predict_flags(run, clocks, whole)) == 0
+    assert "already holds all" in capsys.readouterr().out
+
+
+def test_predictions_of_another_run_are_not_continued(run, clocks, tmp_path, capsys):
+    out = tmp_path / "p.jsonl"
+    assert main(predict_flags(run, clocks, out, "--limit", "2")) == 0
+    assert main(["predict", "--model", "elsewhere", *predict_flags(run, clocks, out)[3:]]) == 2
+    assert "was written by another run (model" in capsys.readouterr().err
+
+
+def refused(capsys, flags) -> str:
+    assert main(flags) == 2
+    return capsys.readouterr().err
+
+
+def test_bad_data_is_refused_before_anything_is_written(tiny, clocks, tmp_path, capsys):
+    own, out = tmp_path / "own.jsonl", tmp_path / "run"
+
+    def rows(*entries):
+        own.write_text("".join(json.dumps({"question": "How many?", "answer": "3", **entry}) + "\n" for entry in entries))
+        return train_flags(tiny, own, out)
+
+    (tmp_path / "a.png").write_bytes(png())
+    (tmp_path / "bad.png").write_bytes(png()[:-20])
+    assert "expected an image at" in refused(capsys, rows({"image": "none.png"}))
+    assert "record 'own-2': expected an image that Pillow can read" in refused(
+        capsys, rows({"image": "a.png"}, {"image": "bad.png"})
+    )
+    assert "answer must not be empty" in refused(capsys, rows({"image": "a.png", "answer": ""}))
+    assert "'x' occurs twice" in refused(capsys, rows({"id": "x"}, {"id": "x"}))
+    assert "exceed data.max_length=40" in refused(
+        capsys, [*rows({"image": "a.png", "answer": "1" * 50}), "--data.max_length", "40"]
+    )
+    assert "control token" in refused(capsys, rows({"question": "<|im_end|>"}))
+    assert "expected number tokens among the answers" in refused(capsys, rows({"answer": "red"}))
+    assert "expected a dataset folder" in refused(capsys, train_flags(tiny, tmp_path, out))
+    assert not out.exists()
+
+
+def test_bad_settings_are_refused_by_name(tiny, clocks, tmp_path, capsys):
+    out = tmp_path / "run"
+    flags = train_flags(tiny, clocks, out)
+    assert "group_by_length is a transformers 4.x name" in refused(capsys, [*flags, "--train.group_by_length", "true"])
+    assert "remove_unused_columns is set by smmd-vlm" in refused(capsys, [*flags, "--train.remove_unused_columns", "true"])
+    assert "unrecognized arguments: --loss.sigma" in refused(capsys, [*flags, "--loss.sigma", "2"])
+    assert "takes the options sigmas" in refused(capsys, [*flags, "--loss.options", '{"sigma": 2}'])
+    assert "lora.r must be >= 1" in refused(capsys, [*flags, "--lora.r", "0"])
+    file = tmp_path / "c.yaml"
+    file.write_text(yaml.safe_dump({"train": {"output_dir": str(out), "lerning_rate": 1e-4}}))
+    assert "lerning_rate" in refused(capsys, ["train", "--config", str(file)])
+    file.write_text(yaml.safe_dump({"train": {"output_dir": str(out), "warmup_ratio": 0.1}}))
+    assert "use train.warmup_steps" in refused(capsys, ["train", "--config", str(file)])
+    assert "does not exist" in refused(capsys, ["train", "--config", str(tmp_path / "none.yaml")])
+    assert not out.exists()
+
+
+def test_a_tokenizer_without_digits_is_refused(tiny, clocks, tmp_path, capsys):
+    import shutil
+
+    model = tmp_path / "model"
+    shutil.copytree(tiny(), model)
+    tokenizer = json.loads((model / "tokenizer.json").read_text())
+    vocab = tokenizer["model"]["vocab"]
+    vocab["nine"] = vocab.pop("9")
+    (model / "tokenizer.json").write_text(json.dumps(tokenizer))
+    flags = train_flags(lambda: model, clocks, tmp_path / "run")
+    assert "expected the ten digits 0 to 9 as single tokens, 9 missing" in refused(capsys, flags)
+
+
+def test_several_gpus_without_a_launcher_are_refused(tiny, clocks, tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert "accelerate launch" in refused(capsys, train_flags(tiny, clocks, tmp_path / "run"))
+
+
+def test_a_4_bit_lora_run_trains_predicts_and_keeps_its_base(tiny, clocks, tmp_path):
+    out = tmp_path / "qlora"
+    flags = train_flags(
+        tiny, clocks, out, lora__enabled="true", model__load_in_4bit="true", train__activation_checkpointing="true"
+    )
+    assert main(flags) == 0
+    assert (out / "adapter_model.safetensors").is_file() and not (out / "model.safetensors").exists()
+    assert main(predict_flags(out, clocks, tmp_path / "p.jsonl", "--limit", "3")) == 0
+    assert len(list(read_predictions(tmp_path / "p.jsonl"))) == 3
