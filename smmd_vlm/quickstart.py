@@ -184,20 +184,15 @@ def _result(out: Path, name: str) -> dict[str, float]:
 
 
 def _closing_words(out: Path, summary: dict[str, Any], figure: Path) -> str:
-    columns = ("exact", "exact_seen", "exact_held_out", "within_1_min", "within_5_min")
     width = max(len(LABELS[name.partition("-")[0]]) for name in summary["runs"]) + 9
     lines = ["", f"{'':{width}}  exact   seen  held-out  ±1 min  ±5 min  mean error (min)"]
     for name, result in summary["runs"].items():
         loss, _, seed = name.partition("-seed")
-        a, b, c, d, e = (100 * result[column] for column in columns)
-        label = f"{LABELS[loss]}, seed {seed}"
-        lines.append(f"{label:{width}}  {a:5.1f}  {b:5.1f}  {c:8.1f}  {d:6.1f}  {e:6.1f}  {result['mean_error_min']:16.2f}")
+        lines.append(_row(f"{LABELS[loss]}, seed {seed}", width, [result]))
     if len(summary["settings"]["seeds"]) > 1:
         for loss in dict.fromkeys(name.partition("-")[0] for name in summary["runs"]):
-            rows = [result for name, result in summary["runs"].items() if name.startswith(f"{loss}-")]
-            a, b, c, d, e = (100 * mean(row[column] for row in rows) for column in columns)
-            error = mean(row["mean_error_min"] for row in rows)
-            lines.append(f"{LABELS[loss] + ', mean':{width}}  {a:5.1f}  {b:5.1f}  {c:8.1f}  {d:6.1f}  {e:6.1f}  {error:16.2f}")
+            results = [result for name, result in summary["runs"].items() if name.startswith(f"{loss}-")]
+            lines.append(_row(f"{LABELS[loss]}, mean", width, results))
     stages = ", ".join(f"{name} {value:.0f} s" for name, value in summary["seconds"].items())
     settings = summary["settings"]
     lines += [
@@ -221,3 +216,12 @@ def _closing_words(out: Path, summary: dict[str, Any], figure: Path) -> str:
         "    smmd-vlm train --config configs/clocks_qwen3vl_4b_qlora.yaml",
     ]
     return "\n".join(lines)
+
+
+def _row(label: str, width: int, results: list[dict[str, Any]]) -> str:
+    """One line of the table: means over results; an error is missing where no answer could be read."""
+    shares = ("exact", "exact_seen", "exact_held_out", "within_1_min", "within_5_min")
+    exact, seen, held_out, near, close = (100 * mean(result[name] for result in results) for name in shares)
+    errors = [result["mean_error_min"] for result in results if result["mean_error_min"] is not None]
+    error = f"{mean(errors):.2f}" if errors else "none read"
+    return f"{label:{width}}  {exact:5.1f}  {seen:5.1f}  {held_out:8.1f}  {near:6.1f}  {close:6.1f}  {error:>16}"

@@ -1,0 +1,64 @@
+"""The tour from end to end at a toy budget: every stage and the files it promises."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from smmd_vlm.cli import main
+from smmd_vlm.quickstart import CONTROLS, RUNS, _train_command
+
+
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory):
+    out = tmp_path_factory.mktemp("tour") / "quickstart"
+    budget = ["--steps", "6", "--train_clocks", "64", "--test_clocks", "100"]
+    assert main(["quickstart", "--out", str(out), *budget]) == 0
+    return out
+
+
+def test_the_summary_has_every_run_and_stage(tour):
+    summary = json.loads((tour / "summary.json").read_text())
+    assert summary["runs"].keys() == {"ce-seed0", "smmd-seed0"}
+    wanted = {"exact", "exact_seen", "exact_held_out", "within_1_min", "within_5_min", "mean_error_min"}
+    assert all(wanted <= run.keys() for run in summary["runs"].values())
+    assert summary["seconds"].keys() == {"clocks", "model", "train", "evaluate"}
+
+
+def test_runs_differ_in_their_loss_alone(tour):
+    import yaml
+
+    configs = {path.name: yaml.safe_load((path / "config.yaml").read_text()) for path in (tour / "runs").iterdir()}
+    for config in configs.values():
+        config["train"].pop("output_dir")
+    losses = {name: config.pop("loss") for name, config in configs.items()}
+    assert configs["ce-seed0"] == configs["smmd-seed0"]
+    assert (losses["ce-seed0"]["name"], losses["smmd-seed0"]["name"], losses["smmd-seed0"]["weight"]) == ("none", "smmd", 1.0)
+
+
+def test_controls_have_the_strength_without_the_distances():
+    assert {run["weight"] for run in CONTROLS.values()} == {RUNS["smmd"]["weight"]}
+    command = _train_command(Path("out"), "shuffled-seed3", RUNS | CONTROLS, steps=10)
+    assert command[command.index("--loss.options") + 1] == '{"kernel": "shuffled"}'
+    assert command[command.index("--train.seed") + 1] == "3"
+
+
+def test_the_figure_and_the_preview_are_pictures(tour):
+    from PIL import Image
+
+    for path in (tour / "quickstart.png", tour / "data" / "train" / "preview.png"):
+        assert min(Image.open(path).size) > 200
+
+
+def test_held_out_times_are_never_trained_on(tour):
+    from smmd_vlm.dataset import load_records
+
+    train, test = load_records(tour / "data" / "train", "train"), load_records(tour / "data" / "test", "test")
+    seen = {record.answer for record in train}
+    held_out = {record.answer for record in test if record.kind.endswith("/ held-out time")}
+    assert held_out and not held_out & seen
+
+
+def test_a_folder_in_use_is_refused(tour, capsys):
+    assert main(["quickstart", "--out", str(tour)]) == 2
+    assert "is not empty; name a new --out" in capsys.readouterr().err
