@@ -100,10 +100,10 @@ def train(argv: list[str]) -> int:
     if "--help-train" in argv:
         train_parser().print_help()
         return 0
-    config = parse(argv)
+    config, resume = parse(argv)
     from smmd_vlm import train as verb
 
-    metrics = verb.train(config)
+    metrics = verb.train(config, resume=resume)
     for name in ("eval_loss", "eval_exact", "eval_mean_error_min", "eval_mean_absolute_error"):
         if name in metrics:
             print(f"{name.removeprefix('eval_'):20} {metrics[name]:.4g}")

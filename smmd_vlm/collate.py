@@ -143,7 +143,10 @@ class Encoder:
 
 
 class Collator:
-    """Samples -> one batch: ids, mask and token types padded on `side`, pixels and grids concatenated."""
+    """Samples -> one batch: tokens, mask and token types padded on `side`, pixels and grids concatenated.
+
+    `ids` are the records' own, for messages; they are no input of the model.
+    """
 
     def __init__(self, processor: ProcessorMixin, side: Literal["left", "right"] = "right") -> None:
         if side not in ("left", "right"):
@@ -154,11 +157,12 @@ class Collator:
             raise ValueError("expected a tokenizer with a pad_token or an eos_token, got neither; set tokenizer.pad_token")
         self.pad_id, self.side = pad, side
 
-    def __call__(self, samples: Sequence[Sample]) -> dict[str, Tensor]:
-        ids = [sample["input_ids"] for sample in samples]
+    def __call__(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        tokens = [sample["input_ids"] for sample in samples]
         batch = {
-            "input_ids": self._pad(ids, self.pad_id),
-            "attention_mask": self._pad([torch.ones_like(row) for row in ids], 0),
+            "ids": [sample["id"] for sample in samples],
+            "input_ids": self._pad(tokens, self.pad_id),
+            "attention_mask": self._pad([torch.ones_like(row) for row in tokens], 0),
             "mm_token_type_ids": self._pad([sample["mm_token_type_ids"] for sample in samples], 0),
         }
         if "labels" in samples[0]:

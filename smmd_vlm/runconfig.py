@@ -35,6 +35,7 @@ OWNED: dict[str, str] = {
     "gradient_checkpointing_kwargs": "checkpointing is always non-reentrant, or frozen inputs would get no gradient",
     "include_for_metrics": "evaluation never keeps logits",
     "batch_eval_metrics": "evaluation never keeps logits",
+    "resume_from_checkpoint": "use --resume, which takes the newest checkpoint that is whole",
     "do_train": "`smmd-vlm train` trains",
     "do_predict": "use `smmd-vlm predict`",
 }
@@ -89,6 +90,9 @@ def train_parser(prog: str = "smmd-vlm train", *, with_training_arguments: bool 
         exit_on_error=False,
     )
     parser.add_argument("--config", action="config", help="YAML file with the sections below; flags after it win")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with the run in train.output_dir, from its newest whole checkpoint"
+    )
     for name, section in SECTIONS.items():
         parser.add_class_arguments(section, name)
     if with_training_arguments:
@@ -137,8 +141,8 @@ def multiple_gpus_without_launcher() -> int:
     return torch.cuda.device_count() if torch.cuda.device_count() > 1 else 0
 
 
-def parse(argv: list[str]) -> Config:
-    """Flags and YAML -> Config; every mistake is a ValueError of one sentence."""
+def parse(argv: list[str]) -> tuple[Config, bool]:
+    """Flags and YAML -> (Config, resume); every mistake is a ValueError of one sentence."""
     keys = [arg.removeprefix("--train.").partition("=")[0] for arg in argv if arg.startswith("--train.")]
     for flag, value in zip(argv, [*argv[1:], ""], strict=True):
         path = value if flag == "--config" else flag.removeprefix("--config=") if flag.startswith("--config=") else None
@@ -148,4 +152,5 @@ def parse(argv: list[str]) -> Config:
             section = (yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}).get("train") or {}
             keys += list(section)
     explain_train_keys(keys)
-    return resolve(train_parser().parse_args(argv))
+    parsed = train_parser().parse_args(argv)
+    return resolve(parsed), parsed.resume

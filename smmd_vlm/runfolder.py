@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from smmd_vlm.vocab import NumericVocab
 
 
-def claim(folder: Path, *, resuming: bool) -> None:
+def check_free(folder: Path, *, resuming: bool) -> None:
     """Refuse a folder that already holds something, unless the run in it is being resumed."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"train.output_dir {folder} is a file; name a new folder")
@@ -35,11 +35,11 @@ def claim(folder: Path, *, resuming: bool) -> None:
         )
     if used and not resuming:
         raise ValueError(f"train.output_dir {folder} is not empty; name a new folder (an existing run is never overwritten)")
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_config(folder: Path, config: Config) -> None:
     """The configuration as resolved; `smmd-vlm train --config` reads it back."""
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(config.to_dict(), sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
@@ -54,14 +54,14 @@ def data_hash(path: str) -> str:
     return "sha256:" + hashlib.sha256(source.read_bytes()).hexdigest()
 
 
-def write_passport(folder: Path, config: Config, processor: ProcessorMixin, vocab: NumericVocab, model: Any) -> None:
-    """passport.json: everything that has to agree for two runs, or a run and its evaluation, to be compared."""
+def passport(config: Config, processor: ProcessorMixin, vocab: NumericVocab, model: Any) -> dict[str, Any]:
+    """Everything that has to agree for two runs, or a run and its evaluation, to be compared."""
     from importlib.metadata import version
 
     packages = ("smmd-vlm", "torch", "transformers", "peft", "bitsandbytes", "accelerate", "datasets")
     low, high = image_budget(processor)
     trainable = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
-    passport = {
+    return {
         "schema_version": 1,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
         "seed": config.train.seed,
@@ -85,7 +85,14 @@ def write_passport(folder: Path, config: Config, processor: ProcessorMixin, voca
             "names_sha256": hashlib.sha256("\n".join(sorted(trainable)).encode()).hexdigest(),
         },
     }
-    (folder / "passport.json").write_text(json.dumps(passport, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_passport(folder: Path, content: dict[str, Any]) -> None:
+    (folder / "passport.json").write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_passport(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "passport.json").read_text(encoding="utf-8"))
 
 
 class MetricsFile(TrainerCallback):

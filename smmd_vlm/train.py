@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import mean
 
 import torch
+from transformers import set_seed
 
 from eval.scorers import score_answer, score_time
 from smmd_vlm import preflight, runfolder
@@ -22,18 +23,21 @@ from smmd_vlm.model import add_lora, describe, load_base, load_processor
 from smmd_vlm.objective import NumericObjective
 from smmd_vlm.predict import answers
 from smmd_vlm.records import Prediction
+from smmd_vlm.resume import StopOnSignal, check_same_run, cut_metrics, newest_checkpoint
 from smmd_vlm.runconfig import Config, multiple_gpus_without_launcher
 from smmd_vlm.trainer import NumericTrainer
 from smmd_vlm.vocab import NumericVocab
 
 
-def train(config: Config) -> dict[str, float]:
-    """Run `config`; returns the last evaluation's metrics (empty without evaluation)."""
+def train(config: Config, *, resume: bool = False) -> dict[str, float]:
+    """Run `config`, or go on with the run in its output_dir; returns the last evaluation's metrics (empty without one)."""
     args = config.train
     folder, first = Path(args.output_dir), args.process_index == 0
     say = print if first else (lambda *_: None)
     if multiple_gpus_without_launcher():
         preflight.check_one_device(torch.cuda.device_count())
+    if first:
+        runfolder.check_free(folder, resuming=resume)
     evaluating = args.eval_strategy != "no"
 
     # everything about the data, before any weights are loaded
@@ -54,16 +58,26 @@ def train(config: Config) -> dict[str, float]:
     say(
         f"numbers   {vocab.describe()}\ntraining  {stats}\nimages    {image_budget(processor)[0]} to {image_budget(processor)[1]} tokens each\nsample    {shown!r}"
     )
+    set_seed(args.seed)  # adapters are drawn before the Trainer sets it
     model = load_base(config.model)
     preflight.check_head(model, vocab)
     model = add_lora(model, config.lora, load_in_4bit=config.model.load_in_4bit)
     say(f"model     {model.config.model_type}: {describe(model)}")
     model.config.use_cache = False
 
+    passport = runfolder.passport(config, processor, vocab, model)
+    checkpoint = None
+    if resume:
+        check_same_run(runfolder.read_passport(folder), passport)
+        checkpoint, skipped = newest_checkpoint(folder)
+        for reason in skipped:
+            say(f"resume    skipped {reason}")
+        say(f"resume    {'from ' + checkpoint.name if checkpoint else 'no checkpoint counts, so from the start'}")
     if first:
-        runfolder.claim(folder, resuming=bool(args.resume_from_checkpoint))
         runfolder.write_config(folder, config)
-        runfolder.write_passport(folder, config, processor, vocab, model)
+        runfolder.write_passport(folder, passport)
+        cut_metrics(folder, int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0)
+    stop = StopOnSignal()
     trainer = NumericTrainer(
         model=model,
         args=args,
@@ -75,9 +89,12 @@ def train(config: Config) -> dict[str, float]:
         if eval_records is None
         else EncodedRecords(eval_records, encoder, limit=data.max_eval_samples, keep=data.keep_processed),
         processing_class=processor,
-        callbacks=[runfolder.MetricsFile(folder)],
+        callbacks=[runfolder.MetricsFile(folder), stop],
     )
-    trainer.train(resume_from_checkpoint=_checkpoint(args.resume_from_checkpoint))
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if stop.asked:
+        say(f"stopped   by SIGTERM after step {trainer.state.global_step}, saved; go on with --resume")
+        return {}
     metrics = _last_evaluation(trainer) if evaluating else {}
     trainer.save_model()
     if first:
@@ -131,8 +148,3 @@ def summarise(predictions: list[Prediction]) -> dict[str, float]:
         if errors:
             metrics[name] = mean(errors)
     return {name: float(value) for name, value in metrics.items()}
-
-
-def _checkpoint(resume: str | None) -> str | bool | None:
-    """`true` means the newest checkpoint of the run; anything else is a path."""
-    return True if str(resume).lower() == "true" else resume

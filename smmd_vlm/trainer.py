@@ -9,7 +9,6 @@ Differs from the stock Trainer in three places only:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,7 +25,7 @@ _SUMS = ("tokens", "numbers", "cross_entropy", "numeric", "correct", "error")
 
 def kept_logits(model: torch.nn.Module, inputs: dict[str, Tensor]) -> Tensor:
     """Batch with (B, T) labels -> (R, V) logits of the rows whose next token is supervised."""
-    features = {name: value for name, value in inputs.items() if name != "labels"}
+    features = {name: value for name, value in inputs.items() if name not in ("labels", "ids")}
     return model(**features, logits_to_keep=supervised(inputs["labels"])).logits
 
 
@@ -97,6 +96,12 @@ class NumericTrainer(Trainer):
     ) -> Tensor:
         logits = kept_logits(model, inputs)
         terms = self.objective.rows(logits, targets(inputs["labels"]), counts=num_items_in_batch)
+        if not torch.isfinite(terms.loss.detach()):  # before the step, so the weights stay whole
+            raise FloatingPointError(
+                f"expected a finite loss, got {terms.loss.item()} in the step after {self.state.global_step} (cross-entropy "
+                f"{terms.cross_entropy.item():.4g}, numeric {terms.numeric.item():.4g}) for the records {', '.join(inputs['ids'])}; "
+                "look at them, or lower train.learning_rate; the last checkpoint is whole"
+            )
         self._train_sums += sums_of(terms)
         return terms.loss * self.accelerator.num_processes  # undoes DDP's mean over ranks
 
@@ -108,11 +113,6 @@ class NumericTrainer(Trainer):
             parts = metrics_of(sums, self.objective.weight)
             logs |= {name: value for name, value in parts.items() if name != "loss"}
             self._train_sums = torch.zeros_like(self._train_sums)
-            if not math.isfinite(logs["loss"]):
-                raise FloatingPointError(
-                    f"expected a finite loss, got {logs['loss']} at step {self.state.global_step} "
-                    f"(cross-entropy {logs['cross_entropy']:.4g}, numeric {logs['numeric_loss']:.4g}); lower train.learning_rate or check the data"
-                )
         super().log(logs, start_time)
 
     def evaluation_loop(

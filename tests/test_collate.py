@@ -68,6 +68,7 @@ def test_position_ids_come_from_the_image_grid(tiny, family):
     processor = AutoProcessor.from_pretrained(tiny(family))
     model = AutoModelForImageTextToText.from_pretrained(tiny(family)).eval()
     batch = Collator(processor, "left")([Encoder(processor, with_answer=False)(record())])
+    assert batch.pop("ids") == ["a"]
     positions, _ = model.model.get_rope_index(
         batch["input_ids"],
         mm_token_type_ids=batch["mm_token_type_ids"],

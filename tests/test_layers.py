@@ -35,6 +35,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
         {"smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.records", "smmd_vlm.vocab"},
         {"torch"},
     ),
+    "smmd_vlm.resume": ({"smmd_vlm.records"}, {"transformers"}),
     "smmd_vlm.trainer": ({"smmd_vlm.objective"}, {"torch", "transformers"}),
     "smmd_vlm.runfolder": ({"smmd_vlm.collate", "smmd_vlm.records"}, {"transformers", "matplotlib"}),
     "smmd_vlm.predict": (
@@ -44,10 +45,10 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.train": (
         {
             "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.objective", "smmd_vlm.predict",
-            "smmd_vlm.preflight", "smmd_vlm.records", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.trainer",
+            "smmd_vlm.preflight", "smmd_vlm.records", "smmd_vlm.resume", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.trainer",
             "smmd_vlm.vocab", "eval.scorers",
         },
-        {"torch"},
+        {"torch", "transformers"},
     ),
     "smmd_vlm.figures": ({"smmd_vlm.records"}, {"matplotlib"}),
     "smmd_vlm.quickstart": ({"smmd_vlm.config", "smmd_vlm.figures"}, set()),

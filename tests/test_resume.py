@@ -1,0 +1,153 @@
+"""Stopping and going on: bit-equal after a kill, nothing resumed from half a checkpoint, nothing changed under way."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from smmd_vlm.cli import main
+from smmd_vlm.records import read_jsonl
+from smmd_vlm.resume import check_same_run, cut_metrics, newest_checkpoint
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def flags(tiny, clocks, tmp_path):
+    """LoRA with dropout, accumulation and workers: everything that could make a resumed run differ."""
+
+    def build(out, **options):
+        settings = {
+            "model.model_name_or_path": tiny(), "lora.r": 4, "lora.lora_dropout": 0.2, "data.dataset": clocks, "data.image_max_tokens": 4,
+            "train.output_dir": out, "train.max_steps": 12, "train.per_device_train_batch_size": 2, "train.gradient_accumulation_steps": 3,
+            "train.save_strategy": "steps", "train.save_steps": 5, "train.logging_steps": 1, "train.dataloader_num_workers": 2,
+            "train.use_cpu": "true", "train.disable_tqdm": "true",
+        } | {name.replace("__", "."): value for name, value in options.items()}  # fmt: skip
+        return ["train", *(part for name, value in settings.items() for part in (f"--{name}", str(value)))]
+
+    return build
+
+
+def weights(run: Path) -> bytes:
+    return (run / "adapter_model.safetensors").read_bytes()
+
+
+def losses(run: Path) -> list[tuple[int, float]]:
+    return [(row["step"], row["loss"]) for _, row in read_jsonl(run / "metrics.jsonl") if "loss" in row]
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(argv) -> a `python -m smmd_vlm` process whose output goes to `tmp_path / "log"`."""
+    running = []
+
+    def go(argv) -> subprocess.Popen:
+        with open(tmp_path / "log", "w") as log:
+            running.append(subprocess.Popen([sys.executable, "-m", "smmd_vlm", *argv], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT))
+        return running[-1]
+
+    yield go
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def wait_for(path: Path, process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + 120
+    while not path.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert path.exists()
+
+
+def test_a_killed_run_goes_on_to_the_same_bits(flags, start, tmp_path, capsys):
+    straight, killed = tmp_path / "straight", tmp_path / "killed"
+    assert main(flags(straight)) == 0
+    process = start(flags(killed))
+    wait_for(killed / "checkpoint-5" / "trainer_state.json", process)
+    process.kill()
+    process.wait()
+    # half a checkpoint, as a kill inside a save leaves one
+    shutil.rmtree(killed / "checkpoint-10", ignore_errors=True)
+    shutil.copytree(straight / "checkpoint-10", killed / "checkpoint-10")
+    (killed / "checkpoint-10" / "trainer_state.json").unlink()
+    assert main([*flags(killed), "--resume"]) == 0
+    assert "skipped checkpoint-10: trainer_state.json is missing" in capsys.readouterr().out
+    assert weights(killed) == weights(straight)
+    assert losses(killed) == losses(straight)
+
+
+def test_sigterm_saves_and_ends_clean(flags, start, tmp_path):
+    out = tmp_path / "run"
+    process = start(flags(out, train__save_strategy="no", train__max_steps=2000))
+    wait_for(out / "metrics.jsonl", process)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=120) == 0
+    assert "by SIGTERM after step" in (tmp_path / "log").read_text()
+    checkpoint, skipped = newest_checkpoint(out)
+    assert checkpoint is not None and not skipped
+
+
+def test_a_resumed_run_must_go_on_as_it_began(flags, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(flags(out, train__max_steps=1, train__dataloader_num_workers=0)) == 0
+    changed = flags(
+        out, train__max_steps=2, train__dataloader_num_workers=0, lora__target_modules=r".*self_attn\.q_proj", train__seed=7
+    )
+    assert main([*changed, "--resume"]) == 2
+    message = capsys.readouterr().err
+    assert "trainable.names_sha256 was" in message and "seed was 42, is 7" in message
+
+
+def test_resuming_nothing_is_refused(flags, tmp_path, capsys):
+    assert main([*flags(tmp_path / "nothing"), "--resume"]) == 2
+    assert "expected a run with config.yaml to resume" in capsys.readouterr().err
+
+
+def test_the_trainers_own_resume_is_owned(flags, tmp_path, capsys):
+    assert main([*flags(tmp_path / "x"), "--train.resume_from_checkpoint", "true"]) == 2
+    assert "use --resume" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("victim", ["trainer_state.json", "adapter_model.safetensors", "optimizer.pt"])
+def test_every_cut_file_disqualifies_a_checkpoint(flags, tmp_path, victim):
+    out = tmp_path / "run"
+    assert main(flags(out, train__max_steps=2, train__save_steps=1, train__dataloader_num_workers=0)) == 0
+    path = out / "checkpoint-2" / victim
+    os.truncate(path, path.stat().st_size // 2)
+    checkpoint, skipped = newest_checkpoint(out)
+    assert checkpoint.name == "checkpoint-1" and victim in skipped[0]
+
+
+def test_metrics_are_cut_back_to_the_step(tmp_path):
+    rows = [{"step": 1, "loss": 3.0}, {"step": 2, "loss": 2.0}, {"step": 3, "loss": 1.0}]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"step": 4, "lo')
+    cut_metrics(tmp_path, 2)
+    assert [row for _, row in read_jsonl(tmp_path / "metrics.jsonl")] == rows[:2]
+
+
+def test_same_passports_are_the_same_run():
+    passport = {"data": {"hash": "a", "split": "train"}, "model": {}, "trainable": {}, "seed": 1}
+    check_same_run(passport, dict(passport))
+    with pytest.raises(ValueError, match='data.hash was "a", is "b"'):
+        check_same_run(passport, passport | {"data": {"hash": "b", "split": "train"}})
+
+
+def test_a_loss_that_is_not_finite_names_its_records(tiny, clocks, tmp_path, capsys, monkeypatch):
+    import torch
+
+    from smmd_vlm import trainer
+
+    monkeypatch.setattr(trainer, "kept_logits", lambda model, inputs: torch.full((48, 377), torch.nan, requires_grad=True))
+    settings = {
+        "model.model_name_or_path": tiny(), "lora.enabled": "false", "data.dataset": clocks, "data.image_max_tokens": 4,
+        "train.output_dir": tmp_path / "run", "train.max_steps": 2, "train.per_device_train_batch_size": 8, "train.use_cpu": "true",
+    }  # fmt: skip
+    assert main(["train", *(part for name, value in settings.items() for part in (f"--{name}", str(value)))]) == 1
+    message = capsys.readouterr().err
+    assert "expected a finite loss, got nan in the step after 0" in message and "for the records clock-0-" in message
