@@ -63,7 +63,6 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
     preflight.check_head(model, vocab)
     model = add_lora(model, config.lora, load_in_4bit=config.model.load_in_4bit)
     say(f"model     {model.config.model_type}: {describe(model)}")
-    model.config.use_cache = False
 
     passport = runfolder.passport(config, processor, vocab, model)
     checkpoint = None

@@ -26,7 +26,7 @@ _SUMS = ("tokens", "numbers", "cross_entropy", "numeric", "correct", "error")
 def kept_logits(model: torch.nn.Module, inputs: dict[str, Tensor]) -> Tensor:
     """Batch with (B, T) labels -> (R, V) logits of the rows whose next token is supervised."""
     features = {name: value for name, value in inputs.items() if name not in ("labels", "ids")}
-    return model(**features, logits_to_keep=supervised(inputs["labels"])).logits
+    return model(**features, logits_to_keep=supervised(inputs["labels"]), use_cache=False).logits
 
 
 def sums_of(terms: Terms) -> Tensor:

@@ -47,7 +47,8 @@ def test_the_figure_and_the_preview_are_pictures(tour):
     from PIL import Image
 
     for path in (tour / "quickstart.png", tour / "data" / "train" / "preview.png"):
-        assert min(Image.open(path).size) > 200
+        with Image.open(path) as picture:
+            assert min(picture.size) > 200
 
 
 def test_held_out_times_are_never_trained_on(tour):
