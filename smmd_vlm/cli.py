@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-from smmd_vlm.config import PredictConfig, QuickstartConfig, TinyConfig
+from smmd_vlm.config import ExportConfig, PredictConfig, QuickstartConfig, TinyConfig
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ VERBS: dict[str, Verb] = {
     ),
     "train": Verb("fine-tune a model from a YAML configuration", "smmd_vlm.cli:train"),
     "predict": Verb("write a model's answers for a dataset to predictions.jsonl", "smmd_vlm.predict:predict", PredictConfig),
+    "export": Verb("merge a run's adapter into one ordinary model folder", "smmd_vlm.export:export", ExportConfig),
     "tiny": Verb("make a small Qwen-VL from a config, for CPUs", "smmd_vlm.tiny:save_tiny", TinyConfig),
 }
 
@@ -100,10 +101,15 @@ def train(argv: list[str]) -> int:
     if "--help-train" in argv:
         train_parser().print_help()
         return 0
-    config, resume = parse(argv)
+    config, options = parse(argv)
+    if options.dry_run:
+        from smmd_vlm.dryrun import dry_run
+
+        dry_run(config)
+        return 0
     from smmd_vlm import train as verb
 
-    metrics = verb.train(config, resume=resume)
+    metrics = verb.train(config, resume=options.resume)
     for name in ("eval_loss", "eval_exact", "eval_mean_error_min", "eval_mean_absolute_error"):
         if name in metrics:
             print(f"{name.removeprefix('eval_'):20} {metrics[name]:.4g}")

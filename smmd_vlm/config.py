@@ -178,6 +178,31 @@ class PredictConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExportConfig:
+    """Merge a run's adapter into one ordinary model folder.
+
+    Args:
+        model: run folder with an adapter
+        data: dataset folder or .jsonl file; the merged model's logits are compared on its samples
+        out: folder to write
+        split: which split the samples are from
+        samples: how many
+        dtype: precision of the merged weights
+    """
+
+    model: str
+    data: str
+    out: str
+    split: str = "test"
+    samples: int = 8
+    dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise ValueError(f"--samples must be >= 1, got {self.samples}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class TinyConfig:
     """A small Qwen-VL from a config, random weights, saved as an ordinary model folder.
 

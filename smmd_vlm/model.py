@@ -137,35 +137,57 @@ def load_for_prediction(path: str, **overrides: object) -> tuple[torch.nn.Module
 
     A run's base model, precision and image-token budget are those it was trained with.
     """
-    folder = Path(path)
-    adapter = folder / "adapter_config.json"
-    if not adapter.is_file():
+    if not (Path(path) / "adapter_config.json").is_file():
         config = ModelConfig(model_name_or_path=path, **overrides)
         return load_base(config).eval(), load_processor(config)
-    from peft import PeftModel
     from transformers import AutoProcessor
 
-    trained = folder / "config.yaml"
-    if not trained.is_file():  # a checkpoint-N inside a run
-        trained = folder.parent / "config.yaml"
-    if trained.is_file():
-        section = yaml.safe_load(trained.read_text(encoding="utf-8"))["model"]
+    base = load_base(trained_model(path, **overrides))
+    return _with_adapter(base, path).eval(), AutoProcessor.from_pretrained(path)
+
+
+def load_merged(path: str, dtype: torch.dtype) -> PreTrainedModel:
+    """A run with an adapter -> its base with the adapter merged, in `dtype`.
+
+    A 4-bit base is dequantised first: the adapter was fitted to the rounded weights. Merging into 4-bit would round the sum
+    again, merging into the original weights would undo the rounding that the adapter has learned to live with.
+    """
+    config = trained_model(path)
+    base = load_base(config)
+    base = base.dequantize(dtype) if config.load_in_4bit else base
+    return _with_adapter(base.to(dtype), path).merge_and_unload().eval()
+
+
+def trained_model(path: str, **overrides: object) -> ModelConfig:
+    """The model section that an adapter was trained with, from the run's config.yaml (or the adapter's own note)."""
+    folder = Path(path)
+    config = next((place / "config.yaml" for place in (folder, folder.parent) if (place / "config.yaml").is_file()), None)
+    if config is not None:  # in the run, or beside a checkpoint-N inside it
+        section = yaml.safe_load(config.read_text(encoding="utf-8"))["model"]
     else:
-        section = {"model_name_or_path": json.loads(adapter.read_text(encoding="utf-8"))["base_model_name_or_path"]}
-    base = load_base(ModelConfig(**{**section, **overrides}))
-    missing = set()
-    model = PeftModel.from_pretrained(base, path)
-    names = {name for name, _ in model.named_parameters() if "lora_" in name}
+        section = {
+            "model_name_or_path": json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))[
+                "base_model_name_or_path"
+            ]
+        }
+    return ModelConfig(**{**section, **overrides})
+
+
+def _with_adapter(base: PreTrainedModel, path: str) -> torch.nn.Module:
+    """The base with the adapter of `path`; one that misses weights (keys renamed, another model) is a ValueError."""
+    from peft import PeftModel
     from safetensors import safe_open
 
-    with safe_open(folder / "adapter_model.safetensors", framework="pt") as weights:
+    model = PeftModel.from_pretrained(base, path)
+    names = {name for name, _ in model.named_parameters() if "lora_" in name}
+    with safe_open(Path(path) / "adapter_model.safetensors", framework="pt") as weights:
         saved = set(weights.keys())
-    missing = {name for name in names if name.replace(".default", "") not in saved}
+    missing = sorted(name for name in names if name.replace(".default", "") not in saved)
     if missing:
         raise ValueError(
-            f"{path}: {len(missing)} of {len(names)} adapter weights are missing, for example {sorted(missing)[0]}; was it made for another model?"
+            f"{path}: {len(missing)} of {len(names)} adapter weights are missing, for example {missing[0]}; was it made for another model?"
         )
-    return model.eval(), AutoProcessor.from_pretrained(path)
+    return model
 
 
 def quantised_modules(model: torch.nn.Module) -> list[str]:

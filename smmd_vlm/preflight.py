@@ -5,6 +5,7 @@ Each check raises one sentence (ValueError); none trains or changes anything.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from smmd_vlm.records import Record
 from smmd_vlm.vocab import NumericVocab
 
 if TYPE_CHECKING:
-    from smmd_vlm.runconfig import Config
+    from smmd_vlm.config import LossConfig
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,12 @@ class DataStats:
 
     ids: frozenset[str]
     longest: int  # tokens of the longest sample, image and answer included
-    image_tokens: tuple[int, int]  # fewest, most in a sample; (0, 0) without images
+    image_token_counts: dict[int, int]  # image tokens of a sample -> how many samples
     answer_tokens: int  # supervised tokens, end tokens included
     numeric_tokens: int  # those of them that are numbers
 
     def __str__(self) -> str:
-        low, high = self.image_tokens
+        low, high = min(self.image_token_counts), max(self.image_token_counts)
         share = self.numeric_tokens / self.answer_tokens
         return (
             f"{len(self.ids)} samples, longest {self.longest} tokens, {low} to {high} image tokens each, "
@@ -63,7 +64,7 @@ def scan(records: Sequence[Record], encoder: Encoder, vocab: NumericVocab, count
     prompts: dict[tuple[str, bool], int] = {}  # tokens of a prompt whose image is one token
     ids: set[str] = set()
     longest = answer_tokens = numeric_tokens = 0
-    fewest, most = 10**9, 0
+    image_token_counts: Counter[int] = Counter()
     for record in check_records(records, count):
         ids.add(record.id)
         encoder.check_text(record)
@@ -83,10 +84,11 @@ def scan(records: Sequence[Record], encoder: Encoder, vocab: NumericVocab, count
                 f"record {record.id!r}: {length} tokens, {tokens} of them image tokens and {len(answer)} answer tokens, "
                 f"exceed data.max_length={encoder.max_length}; raise it or lower data.image_max_tokens (samples are never cut)"
             )
-        longest, fewest, most = max(longest, length), min(fewest, tokens), max(most, tokens)
+        longest = max(longest, length)
+        image_token_counts[tokens] += 1
         answer_tokens += len(answer) + 1
         numeric_tokens += sum(token in numbers for token in answer)
-    return DataStats(frozenset(ids), longest, (fewest, most), answer_tokens, numeric_tokens)
+    return DataStats(frozenset(ids), longest, dict(image_token_counts), answer_tokens, numeric_tokens)
 
 
 def check_no_leak(train: DataStats, evaluation: DataStats) -> None:
@@ -99,20 +101,17 @@ def check_no_leak(train: DataStats, evaluation: DataStats) -> None:
         )
 
 
-def check_numbers_are_learned(stats: DataStats, config: Config) -> None:
+def check_numbers_are_learned(stats: DataStats, loss: LossConfig) -> None:
     """A numeric loss that never fires looks like a healthy run; refuse it."""
-    if config.loss.name != "none" and config.loss.weight > 0 and stats.numeric_tokens == 0:
+    if loss.name != "none" and loss.weight > 0 and stats.numeric_tokens == 0:
         raise ValueError(
-            f"expected number tokens among the answers for loss {config.loss.name!r}, got none in {len(stats.ids)} records; "
+            f"expected number tokens among the answers for loss {loss.name!r}, got none in {len(stats.ids)} records; "
             'check the answers, or set loss.name: "none"'
         )
 
 
-def check_sample(record: Record, encoder: Encoder) -> str:
-    """The labels of an encoded sample decode to its answer and the end token, nothing else; returns a text to show.
-
-    Image and control tokens are never among the labels (issue 31 and 4 of docs: adapters that emit only vision tokens).
-    """
+def check_sample(record: Record, encoder: Encoder) -> None:
+    """The labels of an encoded sample decode to its answer and the end token; no image or control token is among them."""
     sample = encoder(record)
     labels = sample["labels"]
     kept = labels[labels != IGNORE_INDEX]
@@ -123,10 +122,22 @@ def check_sample(record: Record, encoder: Encoder) -> str:
         )
     control = set(encoder.tokenizer.all_special_ids) & set(kept[:-1].tolist())
     if control or bool((sample["mm_token_type_ids"][labels != IGNORE_INDEX] > 0).any()):
-        raise ValueError(f"record {record.id!r}: image or control tokens among the labels")
-    ids = sample["input_ids"].clone()
-    shown = ids[torch.cat([torch.tensor([True]), (ids[1:] != ids[:-1]) | (sample["mm_token_type_ids"][1:] == 0)])]
-    return encoder.tokenizer.decode(shown)
+        raise ValueError(f"record {record.id!r}: image or control tokens among the labels; adapters then learn to write them")
+
+
+def show_sample(record: Record, encoder: Encoder, vocab: NumericVocab) -> str:
+    """A sample as the model gets it, image tokens as one; [supervised] tokens in brackets, {number} tokens in braces."""
+    sample = encoder(record)
+    numbers, shown, image = set(vocab.token_ids), [], 0
+    for token, label, kind in zip(
+        *(sample[name].tolist() for name in ("input_ids", "labels", "mm_token_type_ids")), strict=True
+    ):
+        image = image + 1 if kind else 0
+        if image > 1:
+            continue
+        text = encoder.tokenizer.decode([token])
+        shown.append(text if label == IGNORE_INDEX else f"{{{text}}}" if token in numbers else f"[{text}]")
+    return repr("".join(shown))
 
 
 def check_head(model: torch.nn.Module, vocab: NumericVocab) -> None:

@@ -74,7 +74,8 @@ class Config:
         train = {"output_dir": self.train.output_dir}
         for item in fields(self.train):
             value = getattr(self.train, item.name)
-            if item.init and item.name not in OWNED and value != getattr(default, item.name):
+            alias = item.name == "gradient_checkpointing"  # transformers keeps it equal to activation_checkpointing until v6
+            if item.init and not alias and item.name not in OWNED and value != getattr(default, item.name):
                 train[item.name] = value.value if hasattr(value, "value") else value
         return {**sections, "train": train}
 
@@ -92,6 +93,9 @@ def train_parser(prog: str = "smmd-vlm train", *, with_training_arguments: bool 
     parser.add_argument("--config", action="config", help="YAML file with the sections below; flags after it win")
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run in train.output_dir, from its newest whole checkpoint"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print what the run would do, rehearse two steps on a tiny model, write nothing"
     )
     for name, section in SECTIONS.items():
         parser.add_class_arguments(section, name)
@@ -141,8 +145,8 @@ def multiple_gpus_without_launcher() -> int:
     return torch.cuda.device_count() if torch.cuda.device_count() > 1 else 0
 
 
-def parse(argv: list[str]) -> tuple[Config, bool]:
-    """Flags and YAML -> (Config, resume); every mistake is a ValueError of one sentence."""
+def parse(argv: list[str]) -> tuple[Config, Namespace]:
+    """Flags and YAML -> (Config, the parser's result with `resume` and `dry_run`); every mistake is a ValueError of one sentence."""
     keys = [arg.removeprefix("--train.").partition("=")[0] for arg in argv if arg.startswith("--train.")]
     for flag, value in zip(argv, [*argv[1:], ""], strict=True):
         path = value if flag == "--config" else flag.removeprefix("--config=") if flag.startswith("--config=") else None
@@ -153,4 +157,8 @@ def parse(argv: list[str]) -> tuple[Config, bool]:
             keys += list(section)
     explain_train_keys(keys)
     parsed = train_parser().parse_args(argv)
-    return resolve(parsed), parsed.resume
+    if parsed.dry_run:
+        import torch
+
+        parsed.train.use_cpu = parsed.train.use_cpu or not torch.cuda.is_available()  # a GPU's plan can be tried anywhere
+    return resolve(parsed), parsed

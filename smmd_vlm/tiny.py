@@ -89,7 +89,11 @@ def compact_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def build_processor(
-    tokenizer: PreTrainedTokenizerFast, family: str = "qwen3_vl", *, tokens: tuple[int, int] = (4, 4)
+    tokenizer: PreTrainedTokenizerFast,
+    family: str = "qwen3_vl",
+    *,
+    tokens: tuple[int, int] = (4, 4),
+    temporal_patch_size: int = 1,
 ) -> ProcessorMixin:
     """The family's own processor over `tokenizer`; images are scaled into tokens[0] to tokens[1] image tokens."""
     import transformers as hf
@@ -98,7 +102,7 @@ def build_processor(
 
     _check_family(family)
     patch = 14 if family == "qwen2_5_vl" else 16
-    vision = {"patch_size": patch, "temporal_patch_size": 1, "merge_size": 2}  # one frame: half the pixels to keep and embed
+    vision = {"patch_size": patch, "temporal_patch_size": temporal_patch_size, "merge_size": 2}
     if family != "qwen2_5_vl":
         vision |= {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
     images = hf.Qwen2VLImageProcessor(**vision)
@@ -111,9 +115,18 @@ def build_processor(
 
 
 def build_model(
-    tokenizer: PreTrainedTokenizerFast, family: str = "qwen3_vl", *, hidden: int = 128, layers: int = 3, seed: int = 0
+    tokenizer: PreTrainedTokenizerFast,
+    family: str = "qwen3_vl",
+    *,
+    hidden: int = 128,
+    layers: int = 3,
+    seed: int = 0,
+    temporal_patch_size: int = 1,
 ) -> PreTrainedModel:
-    """A random model of the family, about 1.6 M parameters at the defaults, float32."""
+    """A random model of the family, about 1.6 M parameters at the defaults, float32.
+
+    One frame a patch (temporal_patch_size 1, the hub models have 2) halves the pixels to keep and embed.
+    """
     import torch
     import transformers as hf
 
@@ -145,7 +158,7 @@ def build_model(
         "hidden_size": hidden,
         "num_heads": heads,
         "out_hidden_size": hidden,
-        "temporal_patch_size": 1,
+        "temporal_patch_size": temporal_patch_size,
         "initializer_range": 0.05,
     }
     rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [6, 5, 5]}

@@ -9,6 +9,7 @@ passport.json, metrics.jsonl, curves.png, README.md. An error before step 1 leav
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean
 
@@ -17,16 +18,14 @@ from transformers import set_seed
 
 from eval.scorers import score_answer, score_time
 from smmd_vlm import preflight, runfolder
-from smmd_vlm.collate import Collator, EncodedRecords, Encoder, image_budget, set_image_budget
-from smmd_vlm.dataset import load_records
+from smmd_vlm.collate import Collator, EncodedRecords, Encoder
 from smmd_vlm.model import add_lora, describe, load_base, load_processor
-from smmd_vlm.objective import NumericObjective
 from smmd_vlm.predict import answers
+from smmd_vlm.prepare import Prepared, prepare
 from smmd_vlm.records import Prediction
 from smmd_vlm.resume import StopOnSignal, check_same_run, cut_metrics, newest_checkpoint
 from smmd_vlm.runconfig import Config, multiple_gpus_without_launcher
 from smmd_vlm.trainer import NumericTrainer
-from smmd_vlm.vocab import NumericVocab
 
 
 def train(config: Config, *, resume: bool = False) -> dict[str, float]:
@@ -38,33 +37,17 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
         preflight.check_one_device(torch.cuda.device_count())
     if first:
         runfolder.check_free(folder, resuming=resume)
-    evaluating = args.eval_strategy != "no"
 
-    # everything about the data, before any weights are loaded
-    processor = load_processor(config.model)
-    set_image_budget(processor, config.data.image_min_tokens, config.data.image_max_tokens)
-    vocab = NumericVocab.from_tokenizer(processor.tokenizer, config.loss.vocab)
-    objective = NumericObjective(vocab, config.loss.name, config.loss.weight, **config.loss.options)
-    data = config.data
-    encoder = Encoder(processor, system_prompt=data.system_prompt, max_length=data.max_length)
-    records = load_records(data.dataset, data.train_split)
-    stats = preflight.scan(records, encoder, vocab, data.max_train_samples)
-    preflight.check_numbers_are_learned(stats, config)
-    shown = preflight.check_sample(records[0], encoder)
-    eval_records = load_records(data.eval_dataset or data.dataset, data.eval_split) if evaluating else None
-    if eval_records is not None:
-        preflight.check_no_leak(stats, preflight.scan(eval_records, encoder, vocab, data.max_eval_samples))
-
-    say(
-        f"numbers   {vocab.describe()}\ntraining  {stats}\nimages    {image_budget(processor)[0]} to {image_budget(processor)[1]} tokens each\nsample    {shown!r}"
-    )
+    ready = prepare(config, load_processor(config.model))  # everything about the data, before any weights are loaded
+    say(f"numbers   {ready.vocab.describe()}\ntraining  {ready.stats}")
+    say(f"sample    {preflight.show_sample(ready.records[0], ready.encoder, ready.vocab)}")
     set_seed(args.seed)  # adapters are drawn before the Trainer sets it
     model = load_base(config.model)
-    preflight.check_head(model, vocab)
+    preflight.check_head(model, ready.vocab)
     model = add_lora(model, config.lora, load_in_4bit=config.model.load_in_4bit)
     say(f"model     {model.config.model_type}: {describe(model)}")
 
-    passport = runfolder.passport(config, processor, vocab, model)
+    passport = runfolder.passport(config, ready.processor, ready.vocab, model)
     checkpoint = None
     if resume:
         check_same_run(runfolder.read_passport(folder), passport)
@@ -77,24 +60,24 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
         runfolder.write_passport(folder, passport)
         cut_metrics(folder, int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0)
     stop = StopOnSignal()
+    data = config.data
+    encode = partial(EncodedRecords, encoder=ready.encoder, keep=data.keep_processed)
     trainer = NumericTrainer(
         model=model,
         args=args,
-        objective=objective,
-        score=_scorer(config, encoder, eval_records) if eval_records is not None and config.eval.generate_samples else None,
-        data_collator=Collator(processor, "right"),
-        train_dataset=EncodedRecords(records, encoder, limit=data.max_train_samples, keep=data.keep_processed),
-        eval_dataset=None
-        if eval_records is None
-        else EncodedRecords(eval_records, encoder, limit=data.max_eval_samples, keep=data.keep_processed),
-        processing_class=processor,
+        objective=ready.objective,
+        score=_scorer(config, ready) if ready.eval_records is not None and config.eval.generate_samples else None,
+        data_collator=Collator(ready.processor, "right"),
+        train_dataset=encode(ready.records, limit=data.max_train_samples),
+        eval_dataset=None if ready.eval_records is None else encode(ready.eval_records, limit=data.max_eval_samples),
+        processing_class=ready.processor,
         callbacks=[runfolder.MetricsFile(folder), stop],
     )
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if stop.asked:
         say(f"stopped   by SIGTERM after step {trainer.state.global_step}, saved; go on with --resume")
         return {}
-    metrics = _last_evaluation(trainer) if evaluating else {}
+    metrics = _last_evaluation(trainer) if ready.eval_records is not None else {}
     trainer.save_model()
     if first:
         runfolder.plot_curves(folder)
@@ -108,10 +91,11 @@ def _last_evaluation(trainer: NumericTrainer) -> dict[str, float]:
     return done[-1] if done else trainer.evaluate()
 
 
-def _scorer(config: Config, encoder: Encoder, records) -> Callable[[torch.nn.Module], dict[str, float]]:
+def _scorer(config: Config, ready: Prepared) -> Callable[[torch.nn.Module], dict[str, float]]:
     """Generation-based metrics on the first eval.generate_samples records: what the model writes, not what it is told."""
+    records = ready.eval_records
     count = min(config.eval.generate_samples, len(records), config.data.max_eval_samples or len(records))
-    prompts = Encoder(encoder.processor, with_answer=False, system_prompt=encoder.system_prompt)
+    prompts = Encoder(ready.processor, with_answer=False, system_prompt=ready.encoder.system_prompt)
     picked = [records[index] for index in range(count)]
 
     def score(model: torch.nn.Module) -> dict[str, float]:

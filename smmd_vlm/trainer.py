@@ -29,6 +29,13 @@ def kept_logits(model: torch.nn.Module, inputs: dict[str, Tensor]) -> Tensor:
     return model(**features, logits_to_keep=supervised(inputs["labels"]), use_cache=False).logits
 
 
+def terms_of(
+    model: torch.nn.Module, objective: NumericObjective, inputs: dict[str, Any], counts: Tensor | None = None
+) -> Terms:
+    """The objective of one batch with labels, by one forward."""
+    return objective.rows(kept_logits(model, inputs), targets(inputs["labels"]), counts=counts)
+
+
 def sums_of(terms: Terms) -> Tensor:
     """(6,) float64 in the order of _SUMS: what adds up over batches and ranks."""
     parts = (
@@ -94,8 +101,7 @@ class NumericTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Tensor | None = None,
     ) -> Tensor:
-        logits = kept_logits(model, inputs)
-        terms = self.objective.rows(logits, targets(inputs["labels"]), counts=num_items_in_batch)
+        terms = terms_of(model, self.objective, inputs, counts=num_items_in_batch)
         if not torch.isfinite(terms.loss.detach()):  # before the step, so the weights stay whole
             raise FloatingPointError(
                 f"expected a finite loss, got {terms.loss.item()} in the step after {self.state.global_step} (cross-entropy "
@@ -133,7 +139,7 @@ class NumericTrainer(Trainer):
         for batch in self._own_batches(dataset, dataloader):
             batch = self._prepare_inputs(batch)
             with torch.no_grad(), self.compute_loss_context_manager():
-                sums += sums_of(self.objective.rows(kept_logits(model, batch), targets(batch["labels"])))
+                sums += sums_of(terms_of(model, self.objective, batch))
             self.control = self.callback_handler.on_prediction_step(self.args, self.state, self.control)
         if self.args.world_size > 1:
             sums = self.accelerator.reduce(sums, "sum")

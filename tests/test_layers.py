@@ -21,7 +21,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.records": (set(), set()),
     "smmd_vlm.config": (set(), set()),
     "smmd_vlm.runconfig": ({"smmd_vlm.config"}, {"transformers", "torch"}),
-    "smmd_vlm.cli": ({"smmd_vlm", "smmd_vlm.config", "smmd_vlm.runconfig", "smmd_vlm.train"}, set()),
+    "smmd_vlm.cli": ({"smmd_vlm", "smmd_vlm.config", "smmd_vlm.dryrun", "smmd_vlm.runconfig", "smmd_vlm.train"}, set()),
     "smmd_vlm.kernels": (set(), {"torch"}),
     "smmd_vlm.vocab": ({"smmd_vlm.numerals"}, {"torch"}),
     "smmd_vlm.losses": ({"smmd_vlm.losses.*"}, {"torch"}),
@@ -42,14 +42,26 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
         {"smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.preflight", "smmd_vlm.records"},
         {"torch", "transformers"},
     ),
+    "smmd_vlm.memory": (set(), set()),
+    "smmd_vlm.prepare": (
+        {"smmd_vlm", "smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.preflight", "smmd_vlm.records", "smmd_vlm.vocab"},
+        set(),
+    ),
     "smmd_vlm.train": (
         {
-            "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.objective", "smmd_vlm.predict",
-            "smmd_vlm.preflight", "smmd_vlm.records", "smmd_vlm.resume", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.trainer",
-            "smmd_vlm.vocab", "eval.scorers",
+            "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.model", "smmd_vlm.predict", "smmd_vlm.preflight", "smmd_vlm.prepare",
+            "smmd_vlm.records", "smmd_vlm.resume", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.trainer", "eval.scorers",
         },
         {"torch", "transformers"},
     ),
+    "smmd_vlm.dryrun": (
+        {
+            "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.memory", "smmd_vlm.model", "smmd_vlm.preflight",
+            "smmd_vlm.prepare", "smmd_vlm.runconfig", "smmd_vlm.tiny", "smmd_vlm.trainer",
+        },
+        {"torch", "transformers"},
+    ),
+    "smmd_vlm.export": ({"smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model"}, {"torch"}),
     "smmd_vlm.figures": ({"smmd_vlm.records"}, {"matplotlib"}),
     "smmd_vlm.quickstart": ({"smmd_vlm.config", "smmd_vlm.figures"}, set()),
     "synth": (set(), set()),

@@ -49,7 +49,9 @@ def start(tmp_path):
 
     def go(argv) -> subprocess.Popen:
         with open(tmp_path / "log", "w") as log:
-            running.append(subprocess.Popen([sys.executable, "-m", "smmd_vlm", *argv], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT))
+            running.append(
+                subprocess.Popen([sys.executable, "-m", "smmd_vlm", *argv], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
+            )
         return running[-1]
 
     yield go

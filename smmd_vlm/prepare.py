@@ -1,0 +1,51 @@
+"""Everything about a run that needs no weights: processor, numeric vocabulary, objective, records, and their checks.
+
+`smmd-vlm train` and its --dry-run both start here, so that a dry run checks what a run would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from smmd_vlm import preflight
+from smmd_vlm.collate import Encoder, set_image_budget
+from smmd_vlm.dataset import load_records
+from smmd_vlm.objective import NumericObjective
+from smmd_vlm.records import Record
+from smmd_vlm.vocab import NumericVocab
+
+if TYPE_CHECKING:
+    from transformers import ProcessorMixin
+
+    from smmd_vlm.runconfig import Config
+
+
+@dataclass(frozen=True)
+class Prepared:
+    processor: ProcessorMixin
+    vocab: NumericVocab
+    objective: NumericObjective
+    encoder: Encoder
+    records: Sequence[Record]
+    stats: preflight.DataStats
+    eval_records: Sequence[Record] | None  # None when the run does not evaluate
+
+
+def prepare(config: Config, processor: ProcessorMixin) -> Prepared:
+    """Build and check; every mistake in data or settings is a ValueError of one sentence."""
+    data = config.data
+    set_image_budget(processor, data.image_min_tokens, data.image_max_tokens)
+    vocab = NumericVocab.from_tokenizer(processor.tokenizer, config.loss.vocab)
+    objective = NumericObjective(vocab, config.loss.name, config.loss.weight, **config.loss.options)
+    encoder = Encoder(processor, system_prompt=data.system_prompt, max_length=data.max_length)
+    records = load_records(data.dataset, data.train_split)
+    stats = preflight.scan(records, encoder, vocab, data.max_train_samples)
+    preflight.check_numbers_are_learned(stats, config.loss)
+    preflight.check_sample(records[0], encoder)
+    eval_records = None
+    if config.train.eval_strategy != "no":
+        eval_records = load_records(data.eval_dataset or data.dataset, data.eval_split)
+        preflight.check_no_leak(stats, preflight.scan(eval_records, encoder, vocab, data.max_eval_samples))
+    return Prepared(processor, vocab, objective, encoder, records, stats, eval_records)
