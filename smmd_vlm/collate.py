@@ -19,6 +19,7 @@ from torch.utils.data import Dataset
 from smmd_vlm.dataset import open_image
 from smmd_vlm.objective import IGNORE_INDEX
 from smmd_vlm.records import Record
+from smmd_vlm.rows import IMAGE_MARK
 
 if TYPE_CHECKING:
     from transformers import ProcessorMixin
@@ -72,9 +73,13 @@ class Encoder:
 
     def messages(self, record: Record, answer: str | None = None) -> list[dict[str, Any]]:
         """The conversation in the chat template's form."""
-        content: list[dict[str, str]] = [{"type": "text", "text": record.question}]
-        if record.image is not None:
-            content.insert(0, {"type": "image"})
+        texts = record.question.split(IMAGE_MARK) if record.images and IMAGE_MARK in record.question else [record.question]
+        content: list[dict[str, str]] = []
+        if len(texts) == 1:  # no marks: images first
+            content = [{"type": "image"}] * len(record.images)
+        for index, text in enumerate(texts):
+            content += [{"type": "image"}] if index else []
+            content += [{"type": "text", "text": text}] if text else []
         messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
         if self.system_prompt is not None:
             messages.insert(0, {"role": "system", "content": [{"type": "text", "text": self.system_prompt}]})
@@ -91,7 +96,7 @@ class Encoder:
         """Errors name the record: an unreadable image, a control token in the text, a sample longer than max_length."""
         self.check_text(record)
         prompt = self.render(self.messages(record), generation_prompt=True)
-        images = None if record.image is None else [open_image(record.image, record.id)]
+        images = [open_image(image, record.id) for image in record.images] or None
         try:
             encoded = self.processor(text=[prompt], images=images, return_mm_token_type_ids=True, return_tensors="pt")
         except ValueError as error:  # for example an aspect ratio over 200

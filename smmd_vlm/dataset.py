@@ -1,4 +1,4 @@
-"""Records with their images: dataset folders (docs/formats.md) and .jsonl files of {image, question, answer}.
+"""Records with their images: dataset folders (docs/formats.md), files of rows, hub datasets.
 
 A records source is a sequence of `Record`s that reads images only when a record is taken. Images become RGB on white:
 a transparent pixel is paper, not the colour hidden under it.
@@ -6,9 +6,11 @@ a transparent pixel is paper, not the colour hidden under it.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 from PIL import Image, ImageOps
 
 from smmd_vlm.records import Record, read_jsonl
+from smmd_vlm.rows import to_record
 
 _FIELDS = [f.name for f in fields(Record)]
 
@@ -57,59 +60,86 @@ class FolderRecords(Sequence[Record]):
         return Record(**{name: row[name] for name in _FIELDS if name in row})
 
 
-class JsonlRecords(Sequence[Record]):
-    """Rows {image, question, answer} with optional Record fields; image paths are relative to the file and stay beside it."""
+class FileRecords(Sequence[Record]):
+    """Rows of a .jsonl, .json or .csv file in any shape of rows.py; image paths are relative to the file and stay beside it.
+
+    Rows without a `split` belong to every split.
+    """
 
     def __init__(self, path: Path, split: str) -> None:
         self.path = path
-        self.rows: list[tuple[int, dict[str, Any]]] = []
-        splits = set()
-        for number, row in read_jsonl(path):
-            missing = [name for name in ("question", "answer") if name not in row]
-            if missing:
-                raise ValueError(
-                    f"{path}, line {number}: expected the keys image, question and answer, {', '.join(missing)} missing"
-                )
-            splits.add(row.get("split"))
-            if row.get("split") in (None, split):
-                self.rows.append((number, row))
+        rows = list(_numbered_rows(path))
+        self.rows = [(number, row) for number, row in rows if row.get("split") in (None, "", split)]
         if not self.rows:
-            raise ValueError(
-                f"{path} has no rows of split {split!r}; it has {', '.join(sorted(str(s) for s in splits)) or 'none'}"
-            )
+            there = sorted({str(row.get("split")) for _, row in rows})
+            raise ValueError(f"{path} has no rows of split {split!r}; it has {', '.join(there) or 'none'}")
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, index: int) -> Record:
         number, row = self.rows[index]
-        where = f"{self.path}, line {number}"
-        row = {"id": f"{self.path.stem}-{number}", "group": row.get("image") or "", **row}
-        if row.get("image") is not None:
-            image = (self.path.parent / row["image"]).resolve()
-            if not image.is_relative_to(self.path.parent.resolve()):
-                raise ValueError(
-                    f"{where}: image {row['image']!r} lies outside {self.path.parent}; keep images beside the file"
-                )
-            try:
-                row["image"] = image.read_bytes()
-            except OSError as error:
-                raise ValueError(f"{where}: expected an image at {image}, got {error.strerror or error}") from None
+        return to_record(
+            row, where=f"{self.path}, line {number}", default_id=f"{self.path.stem}-{number}", folder=self.path.parent
+        )
+
+
+def _numbered_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    if path.suffix == ".jsonl":
+        yield from read_jsonl(path)
+    elif path.suffix == ".json":
         try:
-            return Record(**{name: row[name] for name in _FIELDS if name in row})
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
+            rows = json.loads(path.read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path}: expected JSON, got an error in line {error.lineno} ({error.msg})") from None
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise ValueError(f"{path}: expected a list of objects")
+        yield from enumerate(rows, start=1)
+    else:
+        with open(path, encoding="utf-8", newline="") as lines:
+            for number, row in enumerate(csv.DictReader(lines), start=2):
+                yield number, {name: value for name, value in row.items() if name is not None and value != ""}
+
+
+class HubRecords(Sequence[Record]):
+    """One split of a Hugging Face dataset whose rows have a shape of rows.py."""
+
+    def __init__(self, name: str, split: str) -> None:
+        import datasets
+
+        try:
+            self.rows = datasets.load_dataset(name, split=split)
+        except Exception as error:  # whatever the hub's client raises: no network, no such dataset, no such split
+            raise ValueError(
+                f"expected a dataset folder, a data file or a hub dataset, got {name!r} ({' '.join(str(error).split())[:200]})"
+            ) from None
+        for column, feature in self.rows.features.items():
+            if isinstance(feature, datasets.Image):
+                self.rows = self.rows.cast_column(column, datasets.Image(decode=False))
+        self.name, self.split = name, split
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> Record:
+        where = f"{self.name} ({self.split}), row {index}"
+        return to_record(self.rows[index], where=where, default_id=f"{self.split}-{index}", folder=None)
 
 
 def load_records(path: str | Path, split: str) -> Sequence[Record]:
-    """The records of one split of a dataset folder or .jsonl file; anything else is a ValueError that says what it is."""
-    path = Path(path)
-    if path.is_dir():
-        return FolderRecords(path, split)
-    if path.suffix == ".jsonl" and path.is_file():
-        return JsonlRecords(path, split)
+    """The records of one split of a dataset folder, a .jsonl/.json/.csv file or a hub dataset (`owner/name`).
+
+    Anything else is a ValueError that says what it is.
+    """
+    source = Path(path)
+    if source.is_dir():
+        return FolderRecords(source, split)
+    if source.is_file() and source.suffix in (".jsonl", ".json", ".csv"):
+        return FileRecords(source, split)
+    if not source.exists() and re.fullmatch(r"[\w.-]+/[\w.-]+", str(path)) and not source.suffix:
+        return HubRecords(str(path), split)
     raise ValueError(
-        f"expected a dataset folder or a .jsonl file, got {path}, which {'is neither' if path.exists() else 'does not exist'}"
+        f"expected a dataset folder, a .jsonl, .json or .csv file or a hub dataset, got {path}, which {'is neither' if source.exists() else 'does not exist'}"
     )
 
 

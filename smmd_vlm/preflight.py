@@ -52,8 +52,8 @@ def check_records(records: Sequence[Record], count: int | None = None) -> Iterat
         if record.id in seen:
             raise ValueError(f"record id {record.id!r} occurs twice; every record needs its own id")
         seen.add(record.id)
-        if record.image is not None:
-            check_image(record.image, record.id)
+        for image in record.images:
+            check_image(image, record.id)
         yield record
 
 
@@ -61,24 +61,22 @@ def scan(records: Sequence[Record], encoder: Encoder, vocab: NumericVocab, count
     """check_records and, without decoding pixels, every sample's text and exact length against max_length."""
     numbers, tokenizer = set(vocab.token_ids), encoder.tokenizer
     images = encoder.processor.image_processor
-    prompts: dict[tuple[str, bool], int] = {}  # tokens of a prompt whose image is one token
+    prompts: dict[tuple[str, int], int] = {}  # tokens of a prompt whose images are one token each
     ids: set[str] = set()
     longest = answer_tokens = numeric_tokens = 0
     image_token_counts: Counter[int] = Counter()
     for record in check_records(records, count):
         ids.add(record.id)
         encoder.check_text(record)
-        key = (record.question, record.image is not None)
+        key = (record.question, len(record.images))
         if key not in prompts:
             prompts[key] = len(tokenizer(encoder.render(encoder.messages(record), generation_prompt=True))["input_ids"])
         answer = tokenizer(record.answer, add_special_tokens=False)["input_ids"]
         if not answer:
             raise ValueError(f"record {record.id!r}: the tokenizer makes no token of the answer {record.answer!r}")
-        length, tokens = prompts[key] + len(answer) + 1, 0
-        if record.image is not None:
-            width, height = image_size(record.image)
-            tokens = images.get_number_of_image_patches(height, width, {}) // images.merge_size**2
-            length += tokens - 1
+        sizes = [image_size(image) for image in record.images]
+        tokens = sum(images.get_number_of_image_patches(height, width, {}) // images.merge_size**2 for width, height in sizes)
+        length = prompts[key] - len(sizes) + tokens + len(answer) + 1
         if encoder.max_length is not None and length > encoder.max_length:
             raise ValueError(
                 f"record {record.id!r}: {length} tokens, {tokens} of them image tokens and {len(answer)} answer tokens, "

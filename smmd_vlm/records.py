@@ -36,6 +36,11 @@ class Record:
     split: str = "train"
     meta: str = "{}"  # JSON: seed, every drawing choice, geometry
 
+    @property
+    def images(self) -> tuple[bytes, ...]:
+        """The image, or none; `rows.ManyImages` has more."""
+        return () if self.image is None else (self.image,)
+
     def __post_init__(self) -> None:
         _require_text(self, "id", "question", "answer")
         if self.answer_type not in ANSWER_TYPES:

@@ -52,7 +52,7 @@ def test_bad_rows_are_named(tmp_path, row, message):
 def test_not_a_dataset(tmp_path):
     with pytest.raises(ValueError, match="expected a dataset folder with manifest.json"):
         load_records(tmp_path, "train")
-    with pytest.raises(ValueError, match="does not exist"):
+    with pytest.raises(ValueError, match="which does not exist"):
         load_records(tmp_path / "nowhere", "train")
 
 

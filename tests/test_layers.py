@@ -27,8 +27,9 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.losses": ({"smmd_vlm.losses.*"}, {"torch"}),
     "smmd_vlm.losses.*": ({"smmd_vlm.kernels", "smmd_vlm.losses.*"}, {"torch"}),
     "smmd_vlm.objective": ({"smmd_vlm.losses", "smmd_vlm.vocab"}, {"torch"}),
-    "smmd_vlm.dataset": ({"smmd_vlm.records"}, {"datasets", "PIL"}),
-    "smmd_vlm.collate": ({"smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.records"}, {"torch"}),
+    "smmd_vlm.rows": ({"smmd_vlm.records"}, set()),
+    "smmd_vlm.dataset": ({"smmd_vlm.records", "smmd_vlm.rows"}, {"datasets", "PIL"}),
+    "smmd_vlm.collate": ({"smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.records", "smmd_vlm.rows"}, {"torch"}),
     "smmd_vlm.model": ({"smmd_vlm.config"}, {"torch", "transformers", "peft", "bitsandbytes"}),
     "smmd_vlm.tiny": ({"smmd_vlm.config", "smmd_vlm.collate"}, {"torch", "transformers"}),
     "smmd_vlm.preflight": (
