@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import yaml
 from transformers import TrainerCallback
 
 from smmd_vlm.collate import image_budget
-from smmd_vlm.records import read_jsonl
+from smmd_vlm.records import Prediction, read_jsonl
 
 if TYPE_CHECKING:
     from transformers import ProcessorMixin
@@ -105,6 +106,15 @@ class MetricsFile(TrainerCallback):
         if state.is_world_process_zero and logs:
             with open(self.path, "a", encoding="utf-8") as lines:
                 lines.write(json.dumps({"step": state.global_step, **logs}) + "\n")
+
+
+def write_samples(folder: Path, predictions: Sequence[Prediction]) -> None:
+    """samples.md: what the model wrote at the last evaluation, so that a person can look; the wrong ones first."""
+    rows = sorted(predictions, key=lambda p: p.prediction == p.answer)[:40]
+    cells = ((p.id, p.question, p.answer, p.prediction) for p in rows)
+    lines = ("| " + " | ".join(" ".join(cell.split()).replace("|", "\\|")[:120] for cell in row) + " |" for row in cells)
+    table = "\n".join(("| id | question | answer | written |", "|---|---|---|---|", *lines))
+    (folder / "samples.md").write_text(table + "\n", encoding="utf-8")
 
 
 # one panel each: (title, training series, evaluation series); drawn when it was logged

@@ -100,7 +100,10 @@ def _scorer(config: Config, ready: Prepared) -> Callable[[torch.nn.Module], dict
 
     def score(model: torch.nn.Module) -> dict[str, float]:
         written = answers(model, prompts, picked, batch_size=config.eval.batch_size, max_new_tokens=config.eval.max_new_tokens)
-        return summarise(list(written))
+        predictions = list(written)
+        if config.train.process_index == 0:
+            runfolder.write_samples(Path(config.train.output_dir), predictions)
+        return summarise(predictions)
 
     return score
 

@@ -9,9 +9,12 @@ Differs from the stock Trainer in three places only:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import psutil
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Subset
@@ -86,6 +89,11 @@ class NumericTrainer(Trainer):
         self.objective = objective.to(self.args.device)
         self.score = score
         self._train_sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.args.device)
+        self._clock = _Clock()
+
+    def get_batch_samples(self, epoch_iterator: Iterator, num_batches: int, device: torch.device) -> tuple[list, Tensor | None]:
+        with self._clock.waiting():
+            return super().get_batch_samples(epoch_iterator, num_batches, device)
 
     def _get_num_items_in_batch(self, batch_samples: list[dict[str, Tensor]], device: torch.device) -> Tensor | None:
         """(2,) float32 [tokens, numbers] over the micro-batches of one optimizer step and all ranks."""
@@ -113,6 +121,7 @@ class NumericTrainer(Trainer):
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         if "loss" in logs:
+            logs |= self._clock.lap(self.state.global_step)
             sums = self._train_sums
             if self.args.world_size > 1:
                 sums = self.accelerator.reduce(sums, "sum")
@@ -162,6 +171,34 @@ class NumericTrainer(Trainer):
             collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,
         )
+
+
+class _Clock:
+    """Seconds a step, how many of them were spent waiting for data, and the memory taken, between two logs."""
+
+    def __init__(self) -> None:
+        self._start, self._step, self._waited = time.perf_counter(), 0, 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self._waited += time.perf_counter() - start
+
+    def lap(self, step: int) -> dict[str, float]:
+        steps, now = max(1, step - self._step), time.perf_counter()
+        logs = {
+            "step_seconds": (now - self._start) / steps,
+            "data_seconds": self._waited / steps,
+            "memory_gib": _memory() / 2**30,
+        }
+        self._start, self._step, self._waited = now, step, 0.0
+        return logs
+
+
+def _memory() -> int:
+    """Bytes: the most the GPU has held, or without one what this process holds now."""
+    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else psutil.Process().memory_info().rss
 
 
 class _Padded(Subset):

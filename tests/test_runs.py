@@ -42,6 +42,9 @@ def test_the_run_folder(run, tiny, clocks):
     first = next(row for row in logs if "loss" in row)
     assert first["numeric_share"] == pytest.approx(4 / 6) and first["numeric_targets"] == 2 * 8 * 4  # HH:MM and the end token
     assert first["loss"] == pytest.approx(first["cross_entropy"] + 0.3 * first["numeric_loss"], rel=1e-4)
+    assert 0 < first["data_seconds"] < first["step_seconds"] and first["memory_gib"] > 0.1
+    samples = (run / "samples.md").read_text()
+    assert samples.count("\n") == 2 + 4 and "| What time does the clock show?" in samples
     last = [row for row in logs if "eval_loss" in row][-1]
     assert {"eval_exact", "eval_within_5_min", "eval_unparsed", "eval_numeric_token_accuracy"} <= last.keys()
     passport = json.loads((run / "passport.json").read_text())
