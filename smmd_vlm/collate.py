@@ -9,7 +9,7 @@ image and control token, is -100. The prompt is exactly what `generate` is given
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from transformers import ProcessorMixin
 
 Sample = dict[str, Any]
+_IMAGE_INPUTS = ("pixel_values", "image_features", "image_grid_thw")
 _SENTINEL = "\u2603answer\u2603"  # rendered in place of an answer to see what the template writes after one
 
 
@@ -56,6 +57,8 @@ class Encoder:
     """A record -> one sample of the model's own inputs, unpadded.
 
     with_answer: append the answer and its end token, with labels; otherwise the prompt alone, for generation.
+    features: image bytes -> ((n, 1 + L, hidden) features, (1, 3) grid), see visioncache; the sample then has
+        `image_features` instead of `pixel_values`, and no pixel is read.
     """
 
     def __init__(
@@ -65,8 +68,9 @@ class Encoder:
         with_answer: bool = True,
         system_prompt: str | None = None,
         max_length: int | None = None,
+        features: Callable[[bytes], tuple[Tensor, Tensor]] | None = None,
     ) -> None:
-        self.processor, self.tokenizer = processor, processor.tokenizer
+        self.processor, self.tokenizer, self.features = processor, processor.tokenizer, features
         self.with_answer, self.system_prompt, self.max_length = with_answer, system_prompt, max_length
         self.control_tokens = sorted(set(self.tokenizer.all_special_tokens) | set(self.tokenizer.added_tokens_encoder))
         self.end_id = self._end_of_turn()
@@ -96,11 +100,7 @@ class Encoder:
         """Errors name the record: an unreadable image, a control token in the text, a sample longer than max_length."""
         self.check_text(record)
         prompt = self.render(self.messages(record), generation_prompt=True)
-        images = [open_image(image, record.id) for image in record.images] or None
-        try:
-            encoded = self.processor(text=[prompt], images=images, return_mm_token_type_ids=True, return_tensors="pt")
-        except ValueError as error:  # for example an aspect ratio over 200
-            raise ValueError(f"record {record.id!r}: the processor refuses its image or text ({error})") from None
+        encoded = self._encode(prompt, record) if self.features is None else self._encode_features(prompt, record)
         ids, types = encoded["input_ids"][0], encoded.get("mm_token_type_ids")
         types = torch.zeros_like(ids) if types is None else types[0]
         sample: Sample = {"id": record.id}
@@ -119,10 +119,29 @@ class Encoder:
                 "raise it or lower data.image_max_tokens (samples are never cut)"
             )
         sample |= {"input_ids": ids, "mm_token_type_ids": types}
-        for name in ("pixel_values", "image_grid_thw"):
-            if name in encoded:
-                sample[name] = encoded[name]
-        return sample
+        return sample | {name: encoded[name] for name in _IMAGE_INPUTS if name in encoded}
+
+    def _encode(self, prompt: str, record: Record) -> Mapping[str, Tensor]:
+        images = [open_image(image, record.id) for image in record.images] or None
+        try:
+            return self.processor(text=[prompt], images=images, return_mm_token_type_ids=True, return_tensors="pt")
+        except ValueError as error:  # for example an aspect ratio over 200
+            raise ValueError(f"record {record.id!r}: the processor refuses its image or text ({error})") from None
+
+    def _encode_features(self, prompt: str, record: Record) -> Mapping[str, Tensor]:
+        """What `_encode` gives, from features that are already there."""
+        found = [self.features(image) for image in record.images]
+        mark = self.processor.image_token
+        before, *after = prompt.split(mark)
+        text = before + "".join(mark * len(features) + rest for (features, _), rest in zip(found, after, strict=True))
+        ids = torch.tensor([self.tokenizer(text)["input_ids"]])
+        encoded = {"input_ids": ids, "mm_token_type_ids": (ids == self.processor.image_token_id).to(ids.dtype)}
+        if found:
+            encoded |= {
+                "image_features": torch.cat([f for f, _ in found]),
+                "image_grid_thw": torch.cat([grid for _, grid in found]),
+            }
+        return encoded
 
     def check_text(self, record: Record) -> None:
         """A ValueError when the question or the answer holds a control token: it would be read as one."""
@@ -172,7 +191,7 @@ class Collator:
         }
         if "labels" in samples[0]:
             batch["labels"] = self._pad([sample["labels"] for sample in samples], IGNORE_INDEX)
-        for name in ("pixel_values", "image_grid_thw"):
+        for name in _IMAGE_INPUTS:
             rows = [sample[name] for sample in samples if name in sample]
             if rows:
                 batch[name] = torch.cat(rows)

@@ -72,6 +72,7 @@ class DataConfig:
         max_length: longest sample in tokens, image tokens included; a longer one is an error, never cut
         system_prompt: system message put before every question
         keep_processed: keep processed samples in memory after their first use (small datasets)
+        vision_cache: folder that keeps the frozen vision tower's features of every image across epochs and runs
     """
 
     dataset: str
@@ -85,6 +86,7 @@ class DataConfig:
     max_length: int = 4096
     system_prompt: str | None = None
     keep_processed: bool = False
+    vision_cache: str | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.image_min_tokens <= self.image_max_tokens:

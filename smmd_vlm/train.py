@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 import torch
+from tqdm import tqdm
 from transformers import set_seed
 
 from eval.scorers import score_answer, score_time
@@ -26,6 +27,7 @@ from smmd_vlm.records import Prediction
 from smmd_vlm.resume import StopOnSignal, check_same_run, cut_metrics, newest_checkpoint
 from smmd_vlm.runconfig import Config, multiple_gpus_without_launcher
 from smmd_vlm.trainer import NumericTrainer
+from smmd_vlm.visioncache import VisionCache, check_tower_is_frozen
 
 
 def train(config: Config, *, resume: bool = False) -> dict[str, float]:
@@ -61,7 +63,8 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
         cut_metrics(folder, int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0)
     stop = StopOnSignal()
     data = config.data
-    encode = partial(EncodedRecords, encoder=ready.encoder, keep=data.keep_processed)
+    encoder = ready.encoder if data.vision_cache is None else _cached_encoder(config, ready, model, say)
+    encode = partial(EncodedRecords, encoder=encoder, keep=data.keep_processed)
     trainer = NumericTrainer(
         model=model,
         args=args,
@@ -83,6 +86,29 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
         runfolder.plot_curves(folder)
         runfolder.write_card(folder, config, metrics)
     return metrics
+
+
+def _cached_encoder(config: Config, ready: Prepared, model: torch.nn.Module, say: Callable[[str], None]) -> Encoder:
+    """An encoder that reads the tower's features of every image from data.vision_cache, computing the missing ones first."""
+    check_tower_is_frozen(model)
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    base = base.to(config.train.device) if not getattr(base, "is_quantized", False) else base
+    cache = VisionCache(config.data.vision_cache, base, ready.processor)
+    limits = ((ready.records, config.data.max_train_samples), (ready.eval_records or (), config.data.max_eval_samples))
+    images = (
+        image
+        for records, limit in limits
+        for index in range(min(len(records), limit or len(records)))
+        for image in records[index].images
+    )
+    made = cache.fill(
+        base.eval(),
+        tqdm(images, desc="vision features", unit="image", delay=2),
+        batch_size=config.train.per_device_eval_batch_size,
+    )
+    say(f"vision    features of {made} images computed, the rest found in {cache.folder}")
+    old = ready.encoder
+    return Encoder(ready.processor, system_prompt=old.system_prompt, max_length=old.max_length, features=cache.load)
 
 
 def _last_evaluation(trainer: NumericTrainer) -> dict[str, float]:

@@ -22,13 +22,16 @@ from transformers import Trainer
 from transformers.trainer_utils import EvalLoopOutput
 
 from smmd_vlm.objective import IGNORE_INDEX, NumericObjective, Terms, supervised, targets
+from smmd_vlm.visioncache import encoder_outputs
 
 _SUMS = ("tokens", "numbers", "cross_entropy", "numeric", "correct", "error")
 
 
 def kept_logits(model: torch.nn.Module, inputs: dict[str, Tensor]) -> Tensor:
     """Batch with (B, T) labels -> (R, V) logits of the rows whose next token is supervised."""
-    features = {name: value for name, value in inputs.items() if name not in ("labels", "ids")}
+    features = {name: value for name, value in inputs.items() if name not in ("labels", "ids", "image_features")}
+    if "image_features" in inputs:
+        features["mm_encoder_outputs"] = encoder_outputs(inputs["image_features"])
     return model(**features, logits_to_keep=supervised(inputs["labels"]), use_cache=False).logits
 
 

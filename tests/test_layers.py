@@ -37,7 +37,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
         {"torch"},
     ),
     "smmd_vlm.resume": ({"smmd_vlm.records"}, {"transformers"}),
-    "smmd_vlm.trainer": ({"smmd_vlm.objective"}, {"torch", "transformers"}),
+    "smmd_vlm.visioncache": ({"smmd_vlm.dataset"}, {"torch", "transformers"}),
+    "smmd_vlm.trainer": ({"smmd_vlm.objective", "smmd_vlm.visioncache"}, {"torch", "transformers"}),
     "smmd_vlm.runfolder": ({"smmd_vlm.collate", "smmd_vlm.records"}, {"transformers", "matplotlib"}),
     "smmd_vlm.predict": (
         {"smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.preflight", "smmd_vlm.records"},
@@ -51,7 +52,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.train": (
         {
             "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.model", "smmd_vlm.predict", "smmd_vlm.preflight", "smmd_vlm.prepare",
-            "smmd_vlm.records", "smmd_vlm.resume", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.trainer", "eval.scorers",
+            "smmd_vlm.records", "smmd_vlm.resume", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.trainer",
+            "smmd_vlm.visioncache", "eval.scorers",
         },
         {"torch", "transformers"},
     ),
