@@ -173,11 +173,7 @@ def _rehearse(hf_config: PretrainedConfig, config: Config, prepared: Prepared) -
     for _ in range(2):
         terms = terms_of(model, objective, batch)
         terms.loss.backward()
-        missing = [name for name, parameter in model.named_parameters() if parameter.requires_grad and parameter.grad is None]
-        if missing:
-            raise ValueError(
-                f"{len(missing)} trainable parameters get no gradient, for example {missing[0]}; the adapter would not learn"
-            )
+        preflight.check_gradients(model)
         optimizer.step()
         optimizer.zero_grad()
         losses.append(terms.loss.item())

@@ -22,7 +22,7 @@ import yaml
 from smmd_vlm.config import LoraConfig, ModelConfig
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, ProcessorMixin
+    from transformers import PretrainedConfig, PreTrainedModel, ProcessorMixin
 
 _ATTENTION_AND_MLP = r"self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj"
 _LINEAR_ATTENTION = r"linear_attn\.(in_proj_qkv|in_proj_z|out_proj)"
@@ -81,6 +81,7 @@ def load_base(config: ModelConfig) -> PreTrainedModel:
             f"expected a model folder or hub name, got {config.model_name_or_path!r} ({str(error).splitlines()[0]})"
         ) from None
     family = family_of(hf_config.model_type)
+    check_not_prequantised(hf_config, config.model_name_or_path)
     quantization = None
     if config.load_in_4bit:
         quantization = BitsAndBytesConfig(
@@ -197,6 +198,16 @@ def quantised_modules(model: torch.nn.Module) -> list[str]:
     return [name for name, module in model.named_modules() if isinstance(module, bnb.nn.Linear4bit)]
 
 
+def check_not_prequantised(hf_config: PretrainedConfig, name: str) -> None:
+    """A GPTQ, AWQ or FP8 checkpoint can neither be merged nor quantised again; the 16-bit base is what to train on."""
+    settings = getattr(hf_config, "quantization_config", None)
+    if settings is not None:
+        method = settings.get("quant_method") if isinstance(settings, dict) else settings.quant_method
+        raise ValueError(
+            f"expected 16-bit weights, got {name} quantised with {method}; name its 16-bit base and set model.load_in_4bit=true"
+        )
+
+
 def check_quantised(model: torch.nn.Module, family: Family) -> None:
     """Raise unless the language layers, and neither vision tower nor head, are in 4 bit."""
     names = quantised_modules(model)
@@ -207,6 +218,14 @@ def check_quantised(model: torch.nn.Module, family: Family) -> None:
         )
     if not names:
         raise ValueError("expected 4-bit language layers, got none; is the checkpoint of an unknown layout?")
+    import bitsandbytes as bnb
+
+    modules = dict(model.named_modules())
+    hollow = [name for name in names if not isinstance(modules[name].weight, bnb.nn.Params4bit)]
+    if hollow:
+        raise ValueError(
+            f"expected 4-bit weights in every 4-bit layer, got {len(hollow)} with 16-bit weights, for example {hollow[0]}"
+        )
 
 
 def keep_gradients_on_cpu(model: torch.nn.Module) -> None:
@@ -216,6 +235,13 @@ def keep_gradients_on_cpu(model: torch.nn.Module) -> None:
     for module in model.modules():
         if isinstance(module, bnb.nn.Linear4bit):
             module.support_avx512bf16_for_cpu = False
+
+
+def freeze_vision(model: torch.nn.Module) -> None:
+    """Nothing in the vision tower is trained, adapters in it included."""
+    for name, parameter in model.named_parameters():
+        if ".visual." in name:
+            parameter.requires_grad_(False)
 
 
 def describe(model: torch.nn.Module) -> str:

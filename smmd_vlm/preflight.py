@@ -154,3 +154,20 @@ def check_one_device(gpus: int) -> None:
             f"expected one GPU or a launcher, got {gpus} visible GPUs and plain python; "
             "use `accelerate launch -m smmd_vlm train ...`, or set CUDA_VISIBLE_DEVICES=0"
         )
+
+
+def check_gradients(model: torch.nn.Module) -> None:
+    """After the first backward every trainable parameter has a finite gradient; otherwise part of it silently never learns."""
+    lost = [name for name, parameter in model.named_parameters() if parameter.requires_grad and parameter.grad is None]
+    if lost:
+        raise ValueError(
+            f"{len(lost)} trainable parameters got no gradient in the first step, for example {lost[0]}; "
+            "they would never learn (does lora.target_modules reach layers that this data does not use?)"
+        )
+    broken = [
+        name for name, parameter in model.named_parameters() if parameter.requires_grad and not parameter.grad.isfinite().all()
+    ]
+    if broken:
+        raise FloatingPointError(
+            f"{len(broken)} parameters got a gradient that is not finite in the first step, for example {broken[0]}"
+        )

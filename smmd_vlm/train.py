@@ -20,13 +20,13 @@ from transformers import set_seed
 from eval.scorers import score_answer, score_time
 from smmd_vlm import preflight, runfolder
 from smmd_vlm.collate import Collator, EncodedRecords, Encoder
-from smmd_vlm.model import add_lora, describe, load_base, load_processor
+from smmd_vlm.model import add_lora, describe, freeze_vision, load_base, load_processor
 from smmd_vlm.predict import answers
 from smmd_vlm.prepare import Prepared, prepare
 from smmd_vlm.records import Prediction
 from smmd_vlm.resume import StopOnSignal, check_same_run, cut_metrics, newest_checkpoint
 from smmd_vlm.runconfig import Config, multiple_gpus_without_launcher
-from smmd_vlm.trainer import NumericTrainer
+from smmd_vlm.trainer import CheckGradients, NumericTrainer
 from smmd_vlm.visioncache import VisionCache, check_tower_is_frozen
 
 
@@ -47,6 +47,8 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
     model = load_base(config.model)
     preflight.check_head(model, ready.vocab)
     model = add_lora(model, config.lora, load_in_4bit=config.model.load_in_4bit)
+    if set(ready.stats.image_token_counts) == {0}:  # no sample has an image, so the tower would get no gradient
+        freeze_vision(model)
     say(f"model     {model.config.model_type}: {describe(model)}")
 
     passport = runfolder.passport(config, ready.processor, ready.vocab, model)
@@ -74,7 +76,7 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
         train_dataset=encode(ready.records, limit=data.max_train_samples),
         eval_dataset=None if ready.eval_records is None else encode(ready.eval_records, limit=data.max_eval_samples),
         processing_class=ready.processor,
-        callbacks=[runfolder.MetricsFile(folder), stop],
+        callbacks=[runfolder.MetricsFile(folder), CheckGradients(), stop],
     )
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if stop.asked:

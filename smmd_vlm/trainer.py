@@ -18,10 +18,11 @@ import psutil
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Subset
-from transformers import Trainer
+from transformers import Trainer, TrainerCallback
 from transformers.trainer_utils import EvalLoopOutput
 
 from smmd_vlm.objective import IGNORE_INDEX, NumericObjective, Terms, supervised, targets
+from smmd_vlm.preflight import check_gradients
 from smmd_vlm.visioncache import encoder_outputs
 
 _SUMS = ("tokens", "numbers", "cross_entropy", "numeric", "correct", "error")
@@ -174,6 +175,15 @@ class NumericTrainer(Trainer):
             collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,
         )
+
+
+class CheckGradients(TrainerCallback):
+    """preflight.check_gradients before the first optimizer step of a run (sharded parameters are left to their framework)."""
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        if not args.fsdp and not args.deepspeed and not getattr(self, "done", False):
+            check_gradients(model)
+            self.done = True
 
 
 class _Clock:

@@ -38,7 +38,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     ),
     "smmd_vlm.resume": ({"smmd_vlm.records"}, {"transformers"}),
     "smmd_vlm.visioncache": ({"smmd_vlm.dataset"}, {"torch", "transformers"}),
-    "smmd_vlm.trainer": ({"smmd_vlm.objective", "smmd_vlm.visioncache"}, {"torch", "transformers"}),
+    "smmd_vlm.trainer": ({"smmd_vlm.objective", "smmd_vlm.preflight", "smmd_vlm.visioncache"}, {"torch", "transformers"}),
     "smmd_vlm.runfolder": ({"smmd_vlm.collate", "smmd_vlm.records"}, {"transformers", "matplotlib"}),
     "smmd_vlm.predict": (
         {"smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.preflight", "smmd_vlm.records"},

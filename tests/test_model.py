@@ -5,8 +5,18 @@ import torch
 
 from smmd_vlm.collate import Collator, Encoder
 from smmd_vlm.config import LoraConfig, ModelConfig
-from smmd_vlm.model import FAMILIES, add_lora, family_of, load_base, load_for_prediction, load_processor, quantised_modules
+from smmd_vlm.model import (
+    FAMILIES,
+    add_lora,
+    check_quantised,
+    family_of,
+    load_base,
+    load_for_prediction,
+    load_processor,
+    quantised_modules,
+)
 from smmd_vlm.objective import NumericObjective, targets
+from smmd_vlm.preflight import check_gradients
 from smmd_vlm.records import Record
 from smmd_vlm.trainer import kept_logits
 from smmd_vlm.vocab import NumericVocab
@@ -134,3 +144,60 @@ def test_unknown_families_and_missing_models_are_one_sentence(tmp_path):
     assert family_of("qwen3_vl") is FAMILIES["qwen3_vl"]
     with pytest.raises(ValueError, match="expected a model folder or hub name"):
         load_base(ModelConfig(model_name_or_path=str(tmp_path / "nothing")))
+
+
+def test_a_16_bit_weight_in_a_4_bit_layer_is_found(tiny):
+    model, _, _ = load(tiny, "qwen3_vl")
+    name = quantised_modules(model.get_base_model())[0]
+    layer = model.get_base_model().get_submodule(name)
+    layer.weight = torch.nn.Parameter(torch.zeros(layer.out_features, layer.in_features), requires_grad=False)
+    with pytest.raises(ValueError, match="got 1 with 16-bit weights"):
+        check_quantised(model.get_base_model(), family_of("qwen3_vl"))
+
+
+def test_a_quantised_tower_is_found(tiny):
+    from transformers import BitsAndBytesConfig, Qwen3VLForConditionalGeneration
+
+    # the list that 4.x recipes use skips nothing in transformers 5
+    wrong = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", llm_int8_skip_modules=["visual", "lm_head"])
+    model = Qwen3VLForConditionalGeneration.from_pretrained(tiny(), quantization_config=wrong)
+    with pytest.raises(ValueError, match="expected the vision tower and the head to stay unquantised"):
+        check_quantised(model, family_of("qwen3_vl"))
+
+
+def test_a_prequantised_checkpoint_is_refused(tiny, tmp_path):
+    import json
+    import shutil
+
+    shutil.copytree(tiny(), tmp_path / "gptq")
+    config = json.loads((tmp_path / "gptq" / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "gptq", "bits": 4}
+    (tmp_path / "gptq" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="quantised with gptq; name its 16-bit base"):
+        load_base(ModelConfig(model_name_or_path=str(tmp_path / "gptq")))
+
+
+def test_a_frozen_tower_keeps_no_graph(tiny):
+    model, batch, _ = load(tiny, "qwen3_vl")
+    base = model.train().get_base_model()
+    features = base.get_image_features(batch["pixel_values"], batch["image_grid_thw"], return_dict=True)
+    assert not any(part.requires_grad for part in features.pooler_output)
+
+
+def test_parameters_without_a_gradient_are_found(tiny):
+    model, batch, objective = load(tiny, "qwen3_vl")
+    objective.rows(kept_logits(model, batch), targets(batch["labels"])).loss.backward()
+    check_gradients(model)
+    lost = next(p for n, p in model.named_parameters() if "lora_B" in n)
+    lost.grad = None
+    with pytest.raises(ValueError, match="1 trainable parameters got no gradient"):
+        check_gradients(model)
+    lost.grad = torch.full_like(lost, torch.nan)
+    with pytest.raises(FloatingPointError, match="not finite"):
+        check_gradients(model)
+
+
+@pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_vl", "qwen3_5"])
+def test_the_class_is_the_conditional_generation_one(tiny, family):
+    """An adapter of the language model's own class would load beside vLLM's without effect."""
+    assert type(load_base(ModelConfig(model_name_or_path=str(tiny(family))))).__name__.endswith("ForConditionalGeneration")

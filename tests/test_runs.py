@@ -192,3 +192,14 @@ def test_a_4_bit_lora_run_trains_predicts_and_keeps_its_base(tiny, clocks, tmp_p
     assert (out / "adapter_model.safetensors").is_file() and not (out / "model.safetensors").exists()
     assert main(predict_flags(out, clocks, tmp_path / "p.jsonl", "--limit", "3")) == 0
     assert len(list(read_predictions(tmp_path / "p.jsonl"))) == 3
+
+
+def test_full_fine_tuning_on_text_alone_leaves_the_tower_frozen(tiny, tmp_path):
+    own = tmp_path / "sums.jsonl"
+    own.write_text("".join(json.dumps({"question": f"{i} + {i}?", "answer": str(2 * i)}) + "\n" for i in range(8)))
+    assert main(train_flags(tiny, own, tmp_path / "run", train__max_steps=2)) == 0
+    from safetensors.torch import load_file
+
+    before, after = load_file(tiny() / "model.safetensors"), load_file(tmp_path / "run" / "model.safetensors")
+    assert all((before[name] == after[name]).all() for name in before if ".visual." in name)
+    assert any((before[name] != after[name]).any() for name in before)
