@@ -19,6 +19,7 @@ class ModelConfig:
         revision: hub revision of the model
         dtype: weights that are not quantised; auto takes the checkpoint's own
         load_in_4bit: NF4 with double quantisation and bf16 compute; vision tower and head stay unquantised
+        bnb_4bit_quant_storage: type that 4-bit weights are stored as; FSDP can only shard bfloat16
         attn_implementation: sdpa, eager or flash_attention_2; null lets transformers choose
         trust_remote_code: run code that comes with the model; needed by none of the supported families
     """
@@ -27,6 +28,7 @@ class ModelConfig:
     revision: str | None = None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     load_in_4bit: bool = False
+    bnb_4bit_quant_storage: Literal["uint8", "bfloat16"] = "uint8"
     attn_implementation: str | None = None
     trust_remote_code: bool = False
 

@@ -89,6 +89,7 @@ def load_base(config: ModelConfig) -> PreTrainedModel:
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=True,
             bnb_4bit_compute_dtype=torch.bfloat16,
+            bnb_4bit_quant_storage=getattr(torch, config.bnb_4bit_quant_storage),
             llm_int8_skip_modules=[family.vision, "lm_head"],
         )
     model = AutoModelForImageTextToText.from_pretrained(

@@ -48,3 +48,15 @@ def test_the_qlora_recipe_is_4_bit_with_bf16(monkeypatch):
     parsed = train_parser().parse_args(["--config", str(ROOT / "configs" / "clocks_qwen3vl_4b_qlora.yaml")])
     assert parsed.model.load_in_4bit and parsed.train.bf16 and parsed.lora.enabled
     assert "Qwen3-VL-4B" in parsed.model.model_name_or_path
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs" / "accelerate").glob("*.yaml")), ids=lambda path: path.stem)
+def test_launcher_configurations_load_and_name_real_layers(path):
+    import transformers.models.qwen3_vl.modeling_qwen3_vl as qwen
+    from accelerate.commands.config.config_args import load_config_from_file
+
+    config = load_config_from_file(str(path))
+    assert config.num_processes == 2 and config.mixed_precision == "bf16"
+    wrapped = getattr(config, "fsdp_config", None) or {}
+    for name in filter(None, wrapped.get("fsdp_transformer_layer_cls_to_wrap", "").split(",")):
+        assert hasattr(qwen, name), name

@@ -201,3 +201,10 @@ def test_parameters_without_a_gradient_are_found(tiny):
 def test_the_class_is_the_conditional_generation_one(tiny, family):
     """An adapter of the language model's own class would load beside vLLM's without effect."""
     assert type(load_base(ModelConfig(model_name_or_path=str(tiny(family))))).__name__.endswith("ForConditionalGeneration")
+
+
+def test_4_bit_weights_can_be_stored_for_fsdp(tiny):
+    config = ModelConfig(model_name_or_path=str(tiny()), load_in_4bit=True, bnb_4bit_quant_storage="bfloat16", dtype="bfloat16")
+    base = load_base(config)
+    assert base.get_submodule(quantised_modules(base)[0]).weight.dtype == torch.bfloat16
+    assert {parameter.dtype for parameter in base.parameters()} == {torch.bfloat16}  # FSDP shards one dtype
