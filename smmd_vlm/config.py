@@ -216,6 +216,7 @@ class TinyConfig:
         hidden: width of the vision tower and the language model, a multiple of 32
         layers: layers of each
         image_tokens: image tokens of every image until a training run sets its own budget
+        digits_per_token: 1 as Qwen's tokenizers, or 2 for whole-number tokens 00 to 99
         seed: seed of the weights
     """
 
@@ -224,6 +225,7 @@ class TinyConfig:
     hidden: int = 128
     layers: int = 3
     image_tokens: int = 4
+    digits_per_token: Literal[1, 2] = 1
     seed: int = 0
 
     def __post_init__(self) -> None:

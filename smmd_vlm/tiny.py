@@ -45,9 +45,10 @@ CHAT_TEMPLATE = """\
 {% endif -%}
 """
 
-# Split as Qwen does: contractions, words with a leading space, single digits, punctuation runs, line ends.
+# Split as Qwen does: contractions, words with a leading space, digits in groups of one (or of `group`), punctuation, line ends.
 _PRETOKENIZER = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,GROUP}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 _PROMPTS = (
     "user\nWhat time does the clock show? Answer HH:MM.\n", "assistant\n", "system\nYou are a helpful assistant.\n",
@@ -58,15 +59,18 @@ _PROMPTS = (
 FAMILIES = ("qwen3_vl", "qwen2_5_vl", "qwen3_5")
 
 
-def compact_tokenizer() -> PreTrainedTokenizerFast:
-    """A Qwen-like byte-level BPE tokenizer of a few hundred tokens; the same every time."""
+def compact_tokenizer(digits_per_token: int = 1) -> PreTrainedTokenizerFast:
+    """A Qwen-like byte-level BPE tokenizer of a few hundred tokens; the same every time.
+
+    digits_per_token 2 makes every two-digit string one token ("05", "59"), so that a clock's minute is one token.
+    """
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(_PRETOKENIZER), behavior="isolated"),
+            pre_tokenizers.Split(Regex(_PRETOKENIZER.replace("GROUP", str(digits_per_token))), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
@@ -78,7 +82,8 @@ def compact_tokenizer() -> PreTrainedTokenizerFast:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_PROMPTS, trainer)
+    pairs = [f"{number:02d}" for number in range(100)] if digits_per_token == 2 else []
+    tokenizer.train_from_iterator([*_PROMPTS, *pairs], trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token="<|im_end|>",
@@ -212,7 +217,7 @@ def save_tiny(config: TinyConfig) -> int:
     out = Path(config.out)
     if out.exists() and (out.is_file() or any(out.iterdir())):
         raise ValueError(f"{out} is not empty; name a new folder for the tiny model")
-    tokenizer = compact_tokenizer()
+    tokenizer = compact_tokenizer(config.digits_per_token)
     model = build_model(tokenizer, config.family, hidden=config.hidden, layers=config.layers, seed=config.seed)
     model.save_pretrained(out)
     build_processor(tokenizer, config.family, tokens=(config.image_tokens, config.image_tokens)).save_pretrained(out)
