@@ -9,10 +9,6 @@ the run shown by default is seed 0.
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +17,7 @@ from statistics import mean
 from typing import Any
 
 from smmd_vlm.config import QuickstartConfig
+from smmd_vlm.processes import run, train_all
 
 HELD_OUT_TIMES = 72
 FIRST_SEED = 0  # the weight was chosen on seed 1, so several seeds go 0, 2, 3, ...
@@ -52,16 +49,17 @@ def quickstart(config: QuickstartConfig) -> int:
         _clocks(out / "data" / "test", config.test_clocks, "test", seed=2)
     with _stage("model", "making the model", seconds):
         for seed in seeds:
-            _verb("smmd_vlm", "tiny", "--out", out / "models" / f"seed-{seed}", "--seed", seed)
+            run("smmd_vlm", "tiny", "--out", out / "models" / f"seed-{seed}", "--seed", seed)
     names = [f"{loss}-seed{seed}" for seed in seeds for loss in losses]
     with _stage("train", f"training {' and '.join(names)}, {config.steps} steps each", seconds):
-        _train_all({name: _train_command(out, name, losses, config.steps) for name in names}, config.steps, out)
+        commands = {name: _train_command(out, name, losses, config.steps) for name in names}
+        train_all(commands, {name: out / "runs" / name for name in names}, out / "logs", steps=config.steps)
     with _stage("evaluate", "reading the test clocks", seconds):
         for name in names:
             answers = out / "answers" / f"{name}.jsonl"
-            _verb("smmd_vlm", "predict", "--model", out / "runs" / name, "--data", out / "data" / "test", "--out", answers,
+            run("smmd_vlm", "predict", "--model", out / "runs" / name, "--data", out / "data" / "test", "--out", answers,
                   "--batch_size", 100, "--max_new_tokens", 8)  # fmt: skip
-            _verb("eval", "score", answers, "--out", out / "reports" / name)
+            run("eval", "score", answers, "--out", out / "reports" / name)
 
     summary: dict[str, Any] = {
         "runs": {name: _result(out, name) for name in names},
@@ -77,7 +75,7 @@ def quickstart(config: QuickstartConfig) -> int:
 
 
 def _clocks(folder: Path, n: int, split: str, seed: int) -> None:
-    _verb("synth.clocks", "--n", n, "--preset", "plain", "--size", 64, "--splits", json.dumps({split: 1}), "--seed", seed,
+    run("synth.clocks", "--n", n, "--preset", "plain", "--size", 64, "--splits", json.dumps({split: 1}), "--seed", seed,
           "--held-out-times", HELD_OUT_TIMES, "--out", folder)  # fmt: skip
 
 
@@ -96,68 +94,6 @@ def _train_command(out: Path, name: str, losses: dict[str, dict[str, Any]], step
         "train.eval_steps": max(1, steps // 20), "train.save_strategy": "no", "train.use_cpu": "true", "train.disable_tqdm": "true",
     }  # fmt: skip
     return ["train", *(part for key, value in settings.items() for part in (f"--{key}", str(value)))]
-
-
-def _process(module: str, arguments: list[str], *, threads: int | None = None, **options: Any) -> subprocess.Popen:
-    """`python -m module arguments` on this very installation, whatever folder the user stands in."""
-    root = str(Path(__file__).resolve().parents[1])
-    path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH")) if part)
-    environment = os.environ | {"PYTHONPATH": path, "TOKENIZERS_PARALLELISM": "false"}
-    if threads is not None:
-        environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    # -P: an `eval` folder where the user stands must not win over ours
-    return subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=environment, **options)
-
-
-def _verb(module: str, *arguments: object) -> None:
-    """Run one command to its end, its output to the screen only when it fails."""
-    words = [str(argument) for argument in arguments]
-    process = _process(module, words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    output, _ = process.communicate()
-    if process.returncode:
-        raise RuntimeError(
-            f"`python -m {module} {shlex.join(words)}` ended with exit code {process.returncode}:\n{output[-4000:]}"
-        )
-
-
-def _train_all(commands: dict[str, list[str]], steps: int, out: Path) -> None:
-    """As many runs side by side as there are cores, one thread each: faster than one run on two threads."""
-    from tqdm import tqdm
-
-    (out / "logs").mkdir()
-    waiting, running = list(commands), {}
-    done: dict[str, int] = dict.fromkeys(commands, 0)
-    with tqdm(total=steps * len(commands), unit="step", desc="train") as bar:
-        try:
-            while waiting or running:
-                while waiting and len(running) < max(1, os.cpu_count() or 1):
-                    name = waiting.pop(0)
-                    log = open(out / "logs" / f"{name}.log", "w", encoding="utf-8")
-                    running[name] = (_process("smmd_vlm", commands[name], threads=1, stdout=log, stderr=subprocess.STDOUT), log)
-                time.sleep(0.5)
-                for name in list(running):
-                    step = _last_step(out / "runs" / name / "metrics.jsonl")
-                    bar.update(step - done[name])
-                    done[name] = step
-                    process, log = running[name]
-                    if process.poll() is not None:
-                        log.close()
-                        del running[name]
-                        if process.returncode:
-                            tail = (out / "logs" / f"{name}.log").read_text(encoding="utf-8")[-4000:]
-                            raise RuntimeError(f"training {name} ended with exit code {process.returncode}:\n{tail}")
-        finally:
-            for process, log in running.values():
-                process.terminate()
-                log.close()
-
-
-def _last_step(metrics: Path) -> int:
-    try:
-        last = metrics.read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
-        return int(json.loads(last)["step"])
-    except (FileNotFoundError, json.JSONDecodeError):  # not there yet, or its last line is being written
-        return 0
 
 
 @contextmanager
