@@ -15,16 +15,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-from smmd_vlm.config import ExportConfig, PredictConfig, QuickstartConfig, TinyConfig
+from smmd_vlm.config import ExportConfig, PredictConfig, QuickstartConfig, StudyConfig, TinyConfig
 
 
 @dataclass(frozen=True)
 class Verb:
-    """`call` is "module:function"; with `config` it takes that dataclass, without it the arguments themselves."""
+    """`call` is "module:function"; with `config` it takes that dataclass, without it the arguments themselves.
+
+    positional: the option that may also be given first, without its name.
+    """
 
     help: str
     call: str
     config: type | None = None
+    positional: str | None = None
 
     def load(self) -> Callable[..., int]:
         module, _, name = self.call.partition(":")
@@ -38,6 +42,7 @@ VERBS: dict[str, Verb] = {
     "train": Verb("fine-tune a model from a YAML configuration", "smmd_vlm.cli:train"),
     "predict": Verb("write a model's answers for a dataset to predictions.jsonl", "smmd_vlm.predict:predict", PredictConfig),
     "export": Verb("merge a run's adapter into one ordinary model folder", "smmd_vlm.export:export", ExportConfig),
+    "study": Verb("compare losses on one task: cells x seeds, one table", "smmd_vlm.study:study", StudyConfig, "file"),
     "tiny": Verb("make a small Qwen-VL from a config, for CPUs", "smmd_vlm.tiny:save_tiny", TinyConfig),
 }
 
@@ -86,6 +91,8 @@ def call(name: str, argv: list[str]) -> int:
     parser = ArgumentParser(prog=f"smmd-vlm {name}", description=verb.help, exit_on_error=False)
     parser.add_argument("--config", action="config", help="YAML file with the options below")
     parser.add_class_arguments(verb.config)
+    if verb.positional and argv and not argv[0].startswith("-"):
+        argv = [f"--{verb.positional}", *argv]
     parsed = parser.parse_args(argv).as_dict()
     parsed.pop("config")
     return verb.load()(verb.config(**parsed))

@@ -259,3 +259,14 @@ class QuickstartConfig:
         for name, least in (("seeds", 1), ("steps", 1), ("train_clocks", 1), ("test_clocks", 100)):  # 100: held-out times occur
             if getattr(self, name) < least:
                 raise ValueError(f"--{name} must be >= {least}, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyConfig:
+    """Compare losses on one task.
+
+    Args:
+        file: study file (YAML); smmd_vlm/study.py and configs/study_clocks.yaml show what one looks like
+    """
+
+    file: str

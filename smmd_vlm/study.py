@@ -1,0 +1,216 @@
+"""`smmd-vlm study STUDY.yaml`: losses x settings x seeds on one task, each cell an ordinary run, one table for all.
+
+    out: runs/study-clocks
+    base: configs/clocks_tiny.yaml          # what every run shares; the cells change settings of it
+    test: {data: data/clocks64-test, split: test}
+    seeds: [0, 1, 2]
+    against: [ce, brier]                    # the cells that every other one is compared with
+    tiny: {digits_per_token: 1}             # optional: random small models, one a seed, instead of the base's model
+    cells:
+      ce:    {loss.name: none}
+      brier: {loss.name: brier, loss.weight: 1.0}
+      smmd:  {loss.name: smmd, grid: {loss.weight: [0.3, 1.0]}}      # becomes two cells
+
+Killed and called again it goes on with the cells that are missing; a finished cell is never touched. A changed study is
+refused in the old folder. Ends with study.json, study.md, study.html and study.png; whoever wins.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from smmd_vlm.config import StudyConfig
+from smmd_vlm.processes import run, train_all
+
+_KEYS = {"out", "base", "test", "seeds", "against", "tiny", "cells", "parallel"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One setting: its name, what it changes of the base, and the small model it starts from (None: the base's model)."""
+
+    name: str
+    changes: dict[str, Any]
+    tiny: dict[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A study as read from its file."""
+
+    out: Path
+    base: Path
+    test: dict[str, Any]
+    seeds: tuple[int, ...]
+    against: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    parallel: int | None
+
+    def folder(self, cell: Cell, seed: int) -> Path:
+        return self.out / "cells" / cell.name / f"seed-{seed}"
+
+    def jobs(self) -> Iterator[tuple[Cell, int]]:
+        """Seed by seed, so that a study stopped early has whole seeds."""
+        return ((cell, seed) for seed in self.seeds for cell in self.cells)
+
+
+def study(config: StudyConfig) -> int:
+    """Run what is missing of the study in config.file, then write its pages."""
+    from smmd_vlm.study_report import write_study
+
+    plan = read_plan(Path(config.file))
+    _claim(plan, Path(config.file))
+    missing = [(cell, seed) for cell, seed in plan.jobs() if not (plan.folder(cell, seed) / "cell.json").is_file()]
+    print(f"{len(plan.cells)} cells x {len(plan.seeds)} seeds, {len(missing)} runs to make in {plan.out}")
+    _make_models(plan, missing)
+    commands, runs = {}, {}
+    for cell, seed in missing:
+        folder = plan.folder(cell, seed)
+        shutil.rmtree(folder, ignore_errors=True)  # half a run of our own, left by a kill
+        folder.mkdir(parents=True)
+        name = f"{cell.name}-seed{seed}"
+        commands[name], runs[name] = _train_command(plan, cell, seed), folder / "run"
+    by_name = {f"{cell.name}-seed{seed}": (cell, seed) for cell, seed in missing}
+    steps = _steps(plan)
+    train_all(
+        commands, runs, plan.out / "logs", steps=steps, parallel=plan.parallel, done=lambda name: _finish(plan, *by_name[name])
+    )
+    for line in write_study(plan):
+        print(line)
+    return 0
+
+
+def read_plan(path: Path) -> Plan:
+    """The study file; every mistake is a ValueError of one sentence."""
+    if not path.is_file():
+        raise ValueError(f"expected a study file, {path} does not exist; smmd_vlm/study.py shows what one looks like")
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if (
+        not isinstance(content, dict)
+        or not {"out", "base", "test", "seeds", "cells"} <= content.keys()
+        or content.keys() - _KEYS
+    ):
+        found = sorted(content) if isinstance(content, dict) else type(content).__name__
+        raise ValueError(
+            f"{path}: expected the keys out, base, test, seeds and cells (and against, tiny, parallel), got {found}"
+        )
+    cells = tuple(_cells(content["cells"], content.get("tiny"), path))
+    names = [cell.name for cell in cells]
+    against = tuple(content.get("against", ()))
+    for name in against:
+        if name not in names:
+            raise ValueError(f"{path}: against names {name!r}, but the cells are {', '.join(names)}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"{path}: two cells have the name {max(names, key=names.count)!r}")
+    if not Path(content["base"]).is_file():
+        raise ValueError(f"{path}: base {content['base']} does not exist")
+    seeds = tuple(content["seeds"])
+    if not seeds or len(set(seeds)) != len(seeds) or not all(isinstance(seed, int) for seed in seeds):
+        raise ValueError(f"{path}: seeds must be different whole numbers, got {content['seeds']}")
+    return Plan(
+        out=Path(content["out"]),
+        base=Path(content["base"]),
+        test={"split": "test", "max_new_tokens": 16, "batch_size": 100, **content["test"]},
+        seeds=seeds,
+        against=against,
+        cells=cells,
+        parallel=content.get("parallel"),
+    )
+
+
+def _cells(cells: Mapping[str, Any], tiny: dict[str, Any] | None, path: Path) -> Iterator[Cell]:
+    """Cells with a `grid` become one cell for each combination, named after what varies."""
+    for name, settings in cells.items():
+        settings = dict(settings or {})
+        grid, own = settings.pop("grid", {}), settings.pop("tiny", None)
+        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+            raise ValueError(f"{path}: a cell's name is its folder, so letters, digits, '-', '_' and '.'; got {name!r}")
+        for values in itertools.product(*grid.values()):
+            varied = dict(zip(grid, values, strict=True))
+            suffix = "".join(f"-{key.rpartition('.')[2]}{_slug(value)}" for key, value in varied.items())
+            yield Cell(
+                name=name + suffix,
+                changes=settings | varied,
+                tiny=None if tiny is None and own is None else {**(tiny or {}), **(own or {})},
+            )
+
+
+def _slug(value: Any) -> str:
+    return "".join(char if char.isalnum() or char in ".-" else "_" for char in json.dumps(value)).strip("_")
+
+
+def _claim(plan: Plan, file: Path) -> None:
+    """The folder belongs to this study: its plan stands in plan.json, and another plan is refused."""
+    content = json.loads(
+        json.dumps(asdict(plan) | {"base_content": yaml.safe_load(plan.base.read_text(encoding="utf-8"))}, default=str)
+    )
+    note = plan.out / "plan.json"
+    if note.is_file():
+        before = json.loads(note.read_text(encoding="utf-8"))
+        changed = sorted(key for key in content if content[key] != before.get(key) and key != "parallel")
+        if changed:
+            raise ValueError(f"{plan.out} holds another study ({', '.join(changed)} differ from {file}); name a new out")
+    elif plan.out.is_dir() and any(plan.out.iterdir()):
+        raise ValueError(f"{plan.out} is not empty and holds no study; name a new out")
+    plan.out.mkdir(parents=True, exist_ok=True)
+    note.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _model(plan: Plan, cell: Cell, seed: int) -> Path:
+    shape = "-".join(f"{key}{_slug(value)}" for key, value in sorted(cell.tiny.items())) or "default"
+    return plan.out / "models" / shape / f"seed-{seed}"
+
+
+def _make_models(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
+    """One small model for each shape and seed, shared by the cells that differ in their loss alone."""
+    for cell, seed in missing:
+        if cell.tiny is None or (_model(plan, cell, seed) / "processor_config.json").is_file():
+            continue
+        shutil.rmtree(_model(plan, cell, seed), ignore_errors=True)
+        flags = [part for key, value in cell.tiny.items() for part in (f"--{key}", value)]
+        run("smmd_vlm", "tiny", "--out", _model(plan, cell, seed), "--seed", seed, *flags)
+
+
+def _train_command(plan: Plan, cell: Cell, seed: int) -> list[str]:
+    settings = {"train.output_dir": plan.folder(cell, seed) / "run", "train.seed": seed, "train.disable_tqdm": "true"}
+    if cell.tiny is not None:
+        settings["model.model_name_or_path"] = _model(plan, cell, seed)
+    settings |= {key: value if isinstance(value, str) else json.dumps(value) for key, value in cell.changes.items()}
+    return [
+        "train",
+        "--config",
+        str(plan.base),
+        *(part for key, value in settings.items() for part in (f"--{key}", str(value))),
+    ]
+
+
+def _steps(plan: Plan) -> int:
+    train = (yaml.safe_load(plan.base.read_text(encoding="utf-8")) or {}).get("train") or {}
+    return int(train.get("max_steps", 0)) or 1  # only moves the progress bar
+
+
+def _finish(plan: Plan, cell: Cell, seed: int) -> None:
+    """Answer and score a trained cell; cell.json, written last, says that it is whole."""
+    folder = plan.folder(cell, seed)
+    answers = folder / "predictions.jsonl"
+    run(
+        "smmd_vlm",
+        "predict",
+        "--model",
+        folder / "run",
+        "--out",
+        answers,
+        *(part for key, value in plan.test.items() for part in (f"--{key}", value)),
+    )
+    run("eval", "score", answers, "--out", folder / "report")
+    (folder / "cell.json").write_text(
+        json.dumps({"cell": cell.name, "seed": seed, "changes": cell.changes}, indent=2) + "\n", encoding="utf-8"
+    )

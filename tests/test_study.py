@@ -1,0 +1,94 @@
+"""`smmd-vlm study` at a toy budget: cells, grids, resuming, the table, and what is refused."""
+
+import json
+
+import pytest
+import yaml
+
+from smmd_vlm.cli import main
+from smmd_vlm.study import read_plan
+
+
+@pytest.fixture
+def file(tmp_path, clocks):
+    """write(**changes) -> the path of a study of three cells and two seeds, two steps each."""
+    base = {
+        "model": {"model_name_or_path": "set by the study"},
+        "lora": {"enabled": False},
+        "data": {"dataset": str(clocks), "image_max_tokens": 4},
+        "train": {
+            "output_dir": "set by the study", "max_steps": 2, "per_device_train_batch_size": 8, "learning_rate": 1e-3, "logging_steps": 1,
+            "eval_strategy": "steps", "eval_steps": 1, "save_strategy": "no", "use_cpu": True,
+        },
+        "eval": {"generate_samples": 4},
+    }  # fmt: skip
+    (tmp_path / "base.yaml").write_text(yaml.safe_dump(base))
+    study = {
+        "out": str(tmp_path / "study"), "base": str(tmp_path / "base.yaml"), "test": {"data": str(clocks), "max_new_tokens": 6},
+        "seeds": [0, 1], "against": ["ce"], "tiny": {"hidden": 32, "layers": 1},
+        "cells": {"ce": {"loss.name": "none"}, "smmd": {"loss.name": "smmd", "grid": {"loss.weight": [0.3, 1.0]}}},
+    }  # fmt: skip
+
+    def write(**changes):
+        path = tmp_path / "study.yaml"
+        path.write_text(yaml.safe_dump(study | changes))
+        return path
+
+    return write
+
+
+def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
+    path, out = file(), tmp_path / "study"
+    assert main(["study", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "3 cells x 2 seeds, 6 runs to make" in said
+    table = (out / "study.md").read_text()
+    assert all(name in table for name in ("| ce |", "| smmd-weight0.3 |", "| smmd-weight1.0 |", "exact % against ce"))
+    configs = {
+        p.parents[2].name + p.parents[1].name: yaml.safe_load(p.read_text()) for p in out.glob("cells/*/*/run/config.yaml")
+    }
+    assert configs["smmd-weight1.0seed-1"]["loss"]["weight"] == 1.0 and configs["smmd-weight1.0seed-1"]["train"]["seed"] == 1
+    models = {config["model"]["model_name_or_path"] for config in configs.values()}
+    assert len(models) == 2  # one for each seed, shared by the cells
+    first = json.loads((out / "study.json").read_text())
+
+    # a cell that a kill left half made is made again, the others are left alone, and the table is the same
+    (out / "cells" / "ce" / "seed-1" / "cell.json").unlink()
+    (out / "cells" / "ce" / "seed-1" / "predictions.jsonl").write_text("")
+    kept = (out / "cells" / "ce" / "seed-0" / "predictions.jsonl").stat().st_mtime_ns
+    assert main(["study", str(path)]) == 0
+    assert "1 runs to make" in capsys.readouterr().out
+    assert (out / "cells" / "ce" / "seed-0" / "predictions.jsonl").stat().st_mtime_ns == kept
+    again = json.loads((out / "study.json").read_text())
+    for content in (first, again):
+        for row in content["cells"]:
+            row.pop("train_seconds")
+    assert again == first
+
+    page = (out / "study.html").read_text()
+    assert "<script" not in page and 'src="data:image/png;base64,' in page
+    file(seeds=[0, 2])
+    assert main(["study", str(path)]) == 2
+    assert "holds another study (seeds differ" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"colour": 1}, "expected the keys out, base, test, seeds and cells"),
+        ({"against": ["gce"]}, "against names 'gce', but the cells are ce, smmd-weight0.3, smmd-weight1.0"),
+        ({"seeds": [1, 1]}, "seeds must be different whole numbers"),
+        ({"base": "nowhere.yaml"}, "base nowhere.yaml does not exist"),
+        ({"cells": {"../x": {}}}, "a cell's name is its folder"),
+    ],
+)
+def test_bad_studies_are_one_sentence(file, changes, message, capsys):
+    assert main(["study", str(file(**changes))]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_cells_can_start_from_models_of_their_own(file):
+    plan = read_plan(file(cells={"digits": {}, "whole": {"tiny": {"digits_per_token": 2}}}, against=[]))
+    digits, whole = plan.cells
+    assert digits.tiny == {"hidden": 32, "layers": 1}
+    assert whole.tiny == {"hidden": 32, "layers": 1, "digits_per_token": 2}
