@@ -1,4 +1,4 @@
-"""Our own verbs as processes: one to its end, or many trainings side by side with one progress bar.
+"""Our own verbs as processes: one to its end, or many jobs side by side with one progress bar.
 
 Runs share nothing but files, so several one-thread runs use the cores better than one run with many threads.
 """
@@ -11,7 +11,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,47 +38,59 @@ def run(module: str, *arguments: object) -> None:
         )
 
 
-def train_all(
-    commands: dict[str, list[str]],
-    runs: dict[str, Path],
-    logs: Path,
-    *,
-    steps: int,
-    parallel: int | None = None,
-    done: Callable[[str], None] = lambda name: None,
-) -> None:
-    """`smmd-vlm` commands by name, as many side by side as there are cores (or `parallel`), one thread each.
+@dataclass
+class Job:
+    """Commands (module, arguments) that run one after another, and the run folder whose metrics.jsonl tells how far it is."""
 
-    runs: their run folders, whose metrics.jsonl moves the bar; `done(name)` is called as each one ends well. The first that
-    fails ends the others and is a RuntimeError with the end of its log.
+    commands: list[tuple[str, list[str]]]
+    run: Path
+
+
+def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | None = None) -> None:
+    """Jobs by name, as many side by side as there are cores (or `parallel`), one thread each.
+
+    steps: optimizer steps of each job, for the bar. The first job that fails ends the others and is a RuntimeError with the
+    end of its log.
     """
     from tqdm import tqdm
 
     logs.mkdir(parents=True, exist_ok=True)
-    waiting, running, reached = list(commands), {}, dict.fromkeys(commands, 0)
-    with tqdm(total=steps * len(commands), unit="step", desc="train") as bar:
+    waiting, running = dict(jobs), {}
+    left = {name: list(job.commands) for name, job in jobs.items()}
+    reached = dict.fromkeys(jobs, 0)
+    with tqdm(total=steps * len(jobs), unit="step", desc="runs") as bar:
         try:
             while waiting or running:
                 while waiting and len(running) < (parallel or max(1, os.cpu_count() or 1)):
-                    name = waiting.pop(0)
-                    with open(logs / f"{name}.log", "w", encoding="utf-8") as log:
-                        running[name] = start("smmd_vlm", commands[name], threads=1, stdout=log, stderr=subprocess.STDOUT)
-                time.sleep(0.5)
+                    name = next(iter(waiting))
+                    del waiting[name]
+                    running[name] = _next(left[name], logs / f"{name}.log", "w")
+                time.sleep(0.2)
                 for name in list(running):
-                    step = _last_step(runs[name] / "metrics.jsonl")
+                    step = min(steps, _last_step(jobs[name].run / "metrics.jsonl"))
                     bar.update(step - reached[name])
                     reached[name] = step
-                    if running[name].poll() is not None:
-                        code = running.pop(name).returncode
-                        if code:
-                            tail = (logs / f"{name}.log").read_text(encoding="utf-8")[-4000:]
-                            raise RuntimeError(f"training {name} ended with exit code {code}:\n{tail}")
-                        done(name)
+                    code = running[name].poll()
+                    if code is None:
+                        continue
+                    if code:
+                        tail = (logs / f"{name}.log").read_text(encoding="utf-8")[-4000:]
+                        raise RuntimeError(f"{name} ended with exit code {code}:\n{tail}")
+                    if left[name]:
+                        running[name] = _next(left[name], logs / f"{name}.log", "a")
+                    else:
+                        del running[name]
         finally:
             for process in running.values():
                 process.terminate()
             for process in running.values():
                 process.wait()
+
+
+def _next(left: list[tuple[str, list[str]]], log: Path, mode: str) -> subprocess.Popen:
+    module, arguments = left.pop(0)
+    with open(log, mode, encoding="utf-8") as out:
+        return start(module, arguments, threads=1, stdout=out, stderr=subprocess.STDOUT)
 
 
 def _last_step(metrics: Path) -> int:

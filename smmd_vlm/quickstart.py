@@ -17,7 +17,7 @@ from statistics import mean
 from typing import Any
 
 from smmd_vlm.config import QuickstartConfig
-from smmd_vlm.processes import run, train_all
+from smmd_vlm.processes import Job, run, run_jobs
 
 HELD_OUT_TIMES = 72
 FIRST_SEED = 0  # the weight was chosen on seed 1, so several seeds go 0, 2, 3, ...
@@ -52,8 +52,10 @@ def quickstart(config: QuickstartConfig) -> int:
             run("smmd_vlm", "tiny", "--out", out / "models" / f"seed-{seed}", "--seed", seed)
     names = [f"{loss}-seed{seed}" for seed in seeds for loss in losses]
     with _stage("train", f"training {' and '.join(names)}, {config.steps} steps each", seconds):
-        commands = {name: _train_command(out, name, losses, config.steps) for name in names}
-        train_all(commands, {name: out / "runs" / name for name in names}, out / "logs", steps=config.steps)
+        jobs = {
+            name: Job([("smmd_vlm", _train_command(out, name, losses, config.steps))], out / "runs" / name) for name in names
+        }
+        run_jobs(jobs, out / "logs", steps=config.steps)
     with _stage("evaluate", "reading the test clocks", seconds):
         for name in names:
             answers = out / "answers" / f"{name}.jsonl"

@@ -28,7 +28,7 @@ from typing import Any
 import yaml
 
 from smmd_vlm.config import StudyConfig
-from smmd_vlm.processes import run, train_all
+from smmd_vlm.processes import Job, run, run_jobs
 
 _KEYS = {"out", "base", "test", "seeds", "against", "tiny", "cells", "parallel"}
 
@@ -57,6 +57,10 @@ class Plan:
     def folder(self, cell: Cell, seed: int) -> Path:
         return self.out / "cells" / cell.name / f"seed-{seed}"
 
+    def is_whole(self, cell: Cell, seed: int) -> bool:
+        """The report is the last thing that a cell's job writes, and it appears whole."""
+        return (self.folder(cell, seed) / "report" / "report.json").is_file()
+
     def jobs(self) -> Iterator[tuple[Cell, int]]:
         """Seed by seed, so that a study stopped early has whole seeds."""
         return ((cell, seed) for seed in self.seeds for cell in self.cells)
@@ -68,21 +72,16 @@ def study(config: StudyConfig) -> int:
 
     plan = read_plan(Path(config.file))
     _claim(plan, Path(config.file))
-    missing = [(cell, seed) for cell, seed in plan.jobs() if not (plan.folder(cell, seed) / "cell.json").is_file()]
+    missing = [(cell, seed) for cell, seed in plan.jobs() if not plan.is_whole(cell, seed)]
     print(f"{len(plan.cells)} cells x {len(plan.seeds)} seeds, {len(missing)} runs to make in {plan.out}")
     _make_models(plan, missing)
-    commands, runs = {}, {}
+    jobs = {}
     for cell, seed in missing:
         folder = plan.folder(cell, seed)
         shutil.rmtree(folder, ignore_errors=True)  # half a run of our own, left by a kill
         folder.mkdir(parents=True)
-        name = f"{cell.name}-seed{seed}"
-        commands[name], runs[name] = _train_command(plan, cell, seed), folder / "run"
-    by_name = {f"{cell.name}-seed{seed}": (cell, seed) for cell, seed in missing}
-    steps = _steps(plan)
-    train_all(
-        commands, runs, plan.out / "logs", steps=steps, parallel=plan.parallel, done=lambda name: _finish(plan, *by_name[name])
-    )
+        jobs[f"{cell.name}-seed{seed}"] = _job(plan, cell, seed)
+    run_jobs(jobs, plan.out / "logs", steps=_steps(plan), parallel=plan.parallel)
     for line in write_study(plan):
         print(line)
     return 0
@@ -175,42 +174,31 @@ def _make_models(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
         if cell.tiny is None or (_model(plan, cell, seed) / "processor_config.json").is_file():
             continue
         shutil.rmtree(_model(plan, cell, seed), ignore_errors=True)
-        flags = [part for key, value in cell.tiny.items() for part in (f"--{key}", value)]
-        run("smmd_vlm", "tiny", "--out", _model(plan, cell, seed), "--seed", seed, *flags)
+        run("smmd_vlm", "tiny", "--out", _model(plan, cell, seed), "--seed", seed, *_flags(cell.tiny))
 
 
-def _train_command(plan: Plan, cell: Cell, seed: int) -> list[str]:
-    settings = {"train.output_dir": plan.folder(cell, seed) / "run", "train.seed": seed, "train.disable_tqdm": "true"}
+def _job(plan: Plan, cell: Cell, seed: int) -> Job:
+    """Train, answer the test questions, score them."""
+    folder = plan.folder(cell, seed)
+    settings = {"train.output_dir": folder / "run", "train.seed": seed, "train.disable_tqdm": "true"}
     if cell.tiny is not None:
         settings["model.model_name_or_path"] = _model(plan, cell, seed)
     settings |= {key: value if isinstance(value, str) else json.dumps(value) for key, value in cell.changes.items()}
-    return [
-        "train",
-        "--config",
-        str(plan.base),
-        *(part for key, value in settings.items() for part in (f"--{key}", str(value))),
-    ]
+    answers = folder / "predictions.jsonl"
+    return Job(
+        commands=[
+            ("smmd_vlm", ["train", "--config", str(plan.base), *_flags(settings)]),
+            ("smmd_vlm", ["predict", "--model", str(folder / "run"), "--out", str(answers), *_flags(plan.test)]),
+            ("eval", ["score", str(answers), "--out", str(folder / "report")]),
+        ],
+        run=folder / "run",
+    )
+
+
+def _flags(settings: Mapping[str, Any]) -> list[str]:
+    return [part for key, value in settings.items() for part in (f"--{key}", str(value))]
 
 
 def _steps(plan: Plan) -> int:
     train = (yaml.safe_load(plan.base.read_text(encoding="utf-8")) or {}).get("train") or {}
     return int(train.get("max_steps", 0)) or 1  # only moves the progress bar
-
-
-def _finish(plan: Plan, cell: Cell, seed: int) -> None:
-    """Answer and score a trained cell; cell.json, written last, says that it is whole."""
-    folder = plan.folder(cell, seed)
-    answers = folder / "predictions.jsonl"
-    run(
-        "smmd_vlm",
-        "predict",
-        "--model",
-        folder / "run",
-        "--out",
-        answers,
-        *(part for key, value in plan.test.items() for part in (f"--{key}", value)),
-    )
-    run("eval", "score", answers, "--out", folder / "report")
-    (folder / "cell.json").write_text(
-        json.dumps({"cell": cell.name, "seed": seed, "changes": cell.changes}, indent=2) + "\n", encoding="utf-8"
-    )

@@ -105,7 +105,7 @@ def _compare(plan: Plan, cell: Cell, name: str) -> dict[str, Any]:
 
 
 def _headline(comparison: dict[str, Any]) -> dict[str, Any]:
-    return next(iter(comparison["parts"].values()))["headline"]
+    return comparison["time" if "time" in comparison else "other"]["headline"]
 
 
 def _table(rows: list[dict[str, Any]], versus: dict[str, dict[str, Any]]) -> list[list[str]]:

@@ -11,7 +11,7 @@ from smmd_vlm.study import read_plan
 
 @pytest.fixture
 def file(tmp_path, clocks):
-    """write(**changes) -> the path of a study of three cells and two seeds, two steps each."""
+    """write(**changes) -> the path of a study of two cells and one seed, two steps each."""
     base = {
         "model": {"model_name_or_path": "set by the study"},
         "lora": {"enabled": False},
@@ -25,8 +25,8 @@ def file(tmp_path, clocks):
     (tmp_path / "base.yaml").write_text(yaml.safe_dump(base))
     study = {
         "out": str(tmp_path / "study"), "base": str(tmp_path / "base.yaml"), "test": {"data": str(clocks), "max_new_tokens": 6},
-        "seeds": [0, 1], "against": ["ce"], "tiny": {"hidden": 32, "layers": 1},
-        "cells": {"ce": {"loss.name": "none"}, "smmd": {"loss.name": "smmd", "grid": {"loss.weight": [0.3, 1.0]}}},
+        "seeds": [1], "against": ["ce"], "tiny": {"hidden": 32, "layers": 1},
+        "cells": {"ce": {"loss.name": "none"}, "smmd": {"loss.name": "smmd", "grid": {"loss.weight": [1.0]}}},
     }  # fmt: skip
 
     def write(**changes):
@@ -41,24 +41,24 @@ def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
     path, out = file(), tmp_path / "study"
     assert main(["study", str(path)]) == 0
     said = capsys.readouterr().out
-    assert "3 cells x 2 seeds, 6 runs to make" in said
+    assert "2 cells x 1 seeds, 2 runs to make" in said
     table = (out / "study.md").read_text()
-    assert all(name in table for name in ("| ce |", "| smmd-weight0.3 |", "| smmd-weight1.0 |", "exact % against ce"))
+    assert all(name in table for name in ("| ce |", "| smmd-weight1.0 |", "exact % against ce"))
     configs = {
         p.parents[2].name + p.parents[1].name: yaml.safe_load(p.read_text()) for p in out.glob("cells/*/*/run/config.yaml")
     }
     assert configs["smmd-weight1.0seed-1"]["loss"]["weight"] == 1.0 and configs["smmd-weight1.0seed-1"]["train"]["seed"] == 1
     models = {config["model"]["model_name_or_path"] for config in configs.values()}
-    assert len(models) == 2  # one for each seed, shared by the cells
+    assert len(models) == 1  # one for each seed, shared by the cells
     first = json.loads((out / "study.json").read_text())
 
     # a cell that a kill left half made is made again, the others are left alone, and the table is the same
-    (out / "cells" / "ce" / "seed-1" / "cell.json").unlink()
+    (out / "cells" / "ce" / "seed-1" / "report" / "report.json").unlink()
     (out / "cells" / "ce" / "seed-1" / "predictions.jsonl").write_text("")
-    kept = (out / "cells" / "ce" / "seed-0" / "predictions.jsonl").stat().st_mtime_ns
+    kept = (out / "cells" / "smmd-weight1.0" / "seed-1" / "predictions.jsonl").stat().st_mtime_ns
     assert main(["study", str(path)]) == 0
     assert "1 runs to make" in capsys.readouterr().out
-    assert (out / "cells" / "ce" / "seed-0" / "predictions.jsonl").stat().st_mtime_ns == kept
+    assert (out / "cells" / "smmd-weight1.0" / "seed-1" / "predictions.jsonl").stat().st_mtime_ns == kept
     again = json.loads((out / "study.json").read_text())
     for content in (first, again):
         for row in content["cells"]:
@@ -76,7 +76,7 @@ def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
     ("changes", "message"),
     [
         ({"colour": 1}, "expected the keys out, base, test, seeds and cells"),
-        ({"against": ["gce"]}, "against names 'gce', but the cells are ce, smmd-weight0.3, smmd-weight1.0"),
+        ({"against": ["gce"]}, "against names 'gce', but the cells are ce, smmd-weight1.0"),
         ({"seeds": [1, 1]}, "seeds must be different whole numbers"),
         ({"base": "nowhere.yaml"}, "base nowhere.yaml does not exist"),
         ({"cells": {"../x": {}}}, "a cell's name is its folder"),
@@ -85,6 +85,14 @@ def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
 def test_bad_studies_are_one_sentence(file, changes, message, capsys):
     assert main(["study", str(file(**changes))]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_grid_is_every_combination(file):
+    grid = {"loss.weight": [0.3, 1], "loss.options": [{"sigmas": [2.0]}, {"sigmas": [2.0, 6.0]}]}
+    plan = read_plan(file(cells={"ce": {}, "smmd": {"loss.name": "smmd", "grid": grid}}, seeds=[0, 1]))
+    assert len(plan.cells) == 5 and len(list(plan.jobs())) == 10
+    assert plan.cells[-1].changes == {"loss.name": "smmd", "loss.weight": 1, "loss.options": {"sigmas": [2.0, 6.0]}}
+    assert len({cell.name for cell in plan.cells}) == 5
 
 
 def test_cells_can_start_from_models_of_their_own(file):
