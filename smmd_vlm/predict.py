@@ -8,6 +8,7 @@ run (model, data, versions, image-token budget) stands once, in predictions.meta
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -82,6 +83,7 @@ def predict(config: PredictConfig) -> int:
     identity = {
         "model": config.model, "data": config.data, "split": config.split, "max_new_tokens": config.max_new_tokens,
         "system_prompt": config.system_prompt, "image_max_tokens": config.image_max_tokens, "dtype": config.dtype,
+        "weights": _weights(config.model),
     }  # fmt: skip
     done = _finished(out, identity)
     todo = _Picked(records, [index for index, record_id in enumerate(ids) if record_id not in done])
@@ -98,7 +100,7 @@ def predict(config: PredictConfig) -> int:
         model.to(device)
     encoder = Encoder(processor, with_answer=False, system_prompt=config.system_prompt or _trained_system_prompt(config.model))
     out.parent.mkdir(parents=True, exist_ok=True)
-    _write_meta(out, identity, processor)
+    _write_meta(out, identity, processor, model)
     with (
         open(out, "a", encoding="utf-8") as lines,
         tqdm(total=len(ids), initial=len(ids) - len(todo), unit="answer", desc="predict") as bar,
@@ -145,7 +147,7 @@ def _finished(out: Path, identity: dict[str, Any]) -> set[str]:
     return {row["id"] for _, row in read_jsonl(out)}
 
 
-def _write_meta(out: Path, identity: dict[str, Any], processor: ProcessorMixin) -> None:
+def _write_meta(out: Path, identity: dict[str, Any], processor: ProcessorMixin, model: torch.nn.Module) -> None:
     import transformers
 
     import smmd_vlm
@@ -156,11 +158,22 @@ def _write_meta(out: Path, identity: dict[str, Any], processor: ProcessorMixin) 
         "run": identity,
         "image_tokens": {"min": low, "max": high},
         "decoding": "greedy",
+        "loaded": {"revision": getattr(model.config, "_commit_hash", None), "dtype": str(model.dtype).removeprefix("torch.")},
         "versions": {"smmd_vlm": smmd_vlm.__version__, "transformers": transformers.__version__, "torch": torch.__version__},
     }
     temporary = _meta_path(out).with_suffix(".tmp")
     temporary.write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(temporary, _meta_path(out))
+
+
+def _weights(model: str) -> str | None:
+    """SHA-256 of a local model's or adapter's safetensors, so that answers of a retrained run are not mixed with older ones."""
+    files = sorted(Path(model).glob("*.safetensors")) if Path(model).is_dir() else []
+    digest = hashlib.sha256()
+    for path in files:
+        with open(path, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest() if files else None
 
 
 def _trained_system_prompt(model: str) -> str | None:

@@ -118,6 +118,20 @@ def test_predictions_of_another_run_are_not_continued(run, clocks, tmp_path, cap
     assert "was written by another run (model" in capsys.readouterr().err
 
 
+def test_answers_of_a_retrained_run_are_not_mixed_with_older_ones(run, clocks, tmp_path, capsys):
+    import shutil
+
+    from safetensors.torch import load_file, save_file
+
+    model, out = tmp_path / "model", tmp_path / "p.jsonl"
+    shutil.copytree(run, model)
+    assert main(predict_flags(model, clocks, out, "--limit", "2")) == 0
+    weights = load_file(model / "model.safetensors")
+    save_file({name: weight * 1.01 for name, weight in weights.items()}, model / "model.safetensors", metadata={"format": "pt"})
+    assert main(predict_flags(model, clocks, out)) == 2
+    assert "was written by another run (weights" in capsys.readouterr().err
+
+
 def refused(capsys, flags) -> str:
     assert main(flags) == 2
     return capsys.readouterr().err
