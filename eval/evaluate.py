@@ -5,7 +5,8 @@
 
 Clock times and other answers are never mixed in one number: `time` and `other` are two groups with their own scorers.
 A row counts right, wrong or unparsed by its group's headline (`exact_time`, `relaxed`); unparsed rows stay in every
-denominator of a rate and out of every mean error, and both counts are printed.
+denominator of a rate and out of every mean error, and both counts are printed. Another headline (`numeric_equal` for text
+maths) can be asked for, never silently: every table names it. Rows that it cannot judge go by `relaxed_strict`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from eval.answers import read_gold
 from eval.intervals import CONFIDENCE, Interval, mean_interval, median_interval, rate_interval
+from eval.sanity import concerns
 from eval.scorers import VERSIONS, AnswerVerdict, TimeVerdict, score_answer, score_time
 from smmd_vlm.records import Prediction
 
@@ -107,6 +109,8 @@ class Summary:
     """All scores and what they add up to."""
 
     scores: tuple[Score, ...]
+    predictions: tuple[Prediction, ...] = ()  # in the order of the scores
+    concerns: tuple[str, ...] = ()  # why these numbers may not mean what they seem to, one sentence each
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)  # "time" and "other", those that occur
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,11 +120,12 @@ class Summary:
             "version": REPORT_VERSION,
             "confidence": CONFIDENCE,
             "n": len(self.scores),
+            "concerns": list(self.concerns),
             **self.groups,
         }
 
 
-def score(prediction: Prediction) -> Score:
+def score(prediction: Prediction, *, headline: str = HEADLINES["other"]) -> Score:
     """Judge one prediction. Without an answer type, a gold that is nothing but `H:MM` counts as a clock time."""
     answer_type = prediction.answer_type or ("time" if read_gold(prediction.answer).kind == "time" else None)
     verdict: TimeVerdict | AnswerVerdict
@@ -131,7 +136,8 @@ def score(prediction: Prediction) -> Score:
         verdict = score_answer(
             gold=prediction.answer, prediction=prediction.prediction, answer_type=answer_type, tolerance=prediction.tolerance
         )
-        right = verdict.relaxed
+        right = getattr(verdict, headline)
+        right = verdict.relaxed_strict if right is None else right
         answer_type = answer_type or verdict.kind
     return Score(
         id=prediction.id,
@@ -144,28 +150,42 @@ def score(prediction: Prediction) -> Score:
     )
 
 
-def evaluate(predictions: Iterable[Prediction]) -> Summary:
-    """Score every prediction and summarise; an empty file is a ValueError, since it says nothing about a model."""
-    scores = tuple(score(prediction) for prediction in predictions)
+def evaluate(predictions: Iterable[Prediction], *, headline: str | None = None) -> Summary:
+    """Score every prediction and summarise; an empty file is a ValueError, since it says nothing about a model.
+
+    `headline`: a scorer of other answers than clock times to count right and wrong by, instead of `relaxed`.
+    """
+    if headline is not None and (headline not in OTHER_RATES or headline == "sign_error_rate"):
+        names = ", ".join(name for name in OTHER_RATES if name != "sign_error_rate")
+        raise ValueError(f"expected a headline ({names}), got {headline!r}")
+    headlines = HEADLINES if headline is None else HEADLINES | {"other": headline}
+    rows = tuple(predictions)
+    scores = tuple(score(prediction, headline=headlines["other"]) for prediction in rows)
     if not scores:
         raise ValueError("expected at least one prediction to score, got none")
     groups: dict[str, dict[str, Any]] = {}
     time = [row for row in scores if row.is_time]
     other = [row for row in scores if not row.is_time]
     if time:
-        groups["time"] = _group("time", time)
+        groups["time"] = _group("time", time, headlines)
     if other:
-        groups["other"] = _group("other", other) | {"by_answer_type": _split("other", other, "answer_type")}
-    return Summary(scores=scores, groups=groups)
+        groups["other"] = _group("other", other, headlines) | {"by_answer_type": _split("other", other, "answer_type")}
+    return Summary(scores=scores, predictions=rows, groups=groups, concerns=tuple(concerns(scores, rows, headlines)))
 
 
-def _group(name: str, scores: list[Score]) -> dict[str, Any]:
+def headline_metric(part: dict[str, Any]) -> str:
+    """The name under which a group's summaries hold their headline: `exact` for `exact_time v1`."""
+    scorer = part["headline"].split(" v")[0]
+    return "exact" if scorer == "exact_time" else scorer
+
+
+def _group(name: str, scores: list[Score], headlines: dict[str, str]) -> dict[str, Any]:
     rates, errors = (TIME_RATES, TIME_ERRORS) if name == "time" else (OTHER_RATES, OTHER_ERRORS)
     scorers = {metric: scorer_label(scorer) for metric, scorer in rates.items()}
     for scorer in errors:
         scorers |= {metric: scorer_label(scorer) for metric in _ERROR_NAMES[scorer]}
     return {
-        "headline": scorer_label(HEADLINES[name]),
+        "headline": scorer_label(headlines[name]),
         "scorers": scorers,
         "overall": summarise(name, scores),
         "by_kind": _split(name, scores, "kind"),

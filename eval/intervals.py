@@ -47,7 +47,7 @@ def rate_interval(
     values = np.asarray(verdicts, dtype=float)
     if not len(values):
         return None
-    codes, n_groups = _codes(groups, len(values))
+    codes, n_groups = group_codes(groups, len(values))
     return _rate(values, codes, n_groups, confidence)
 
 
@@ -58,7 +58,7 @@ def median_interval(
     array = np.asarray(values, dtype=float)
     if not len(array):
         return None
-    codes, n_groups = _codes(groups, len(array))
+    codes, n_groups = group_codes(groups, len(array))
     ordered = np.sort(array)
     # the share at or below the median is not one half when many values tie: the interval is centred on one half all the same
     below = (array <= ordered[(len(ordered) - 1) // 2]).astype(float)
@@ -76,7 +76,7 @@ def mean_interval(
     array = np.asarray(values, dtype=float)
     if not len(array):
         return None
-    codes, n_groups = _codes(groups, len(array))
+    codes, n_groups = group_codes(groups, len(array))
     if n_groups < 2:
         return None
     size = float(np.abs(array).max()) or 1.0  # in units of the largest: squares of huge errors would overflow
@@ -134,7 +134,7 @@ def _quantile(n_groups: int, n: int, confidence: float) -> float:
     return student_quantile(probability, n_groups - 1)
 
 
-def _codes(groups: Sequence[Hashable] | None, n: int) -> tuple[np.ndarray, int]:
+def group_codes(groups: Sequence[Hashable] | None, n: int) -> tuple[np.ndarray, int]:
     """Group numbers from 0; a missing group (None or empty) is a group of its own."""
     if groups is None:
         return np.arange(n), n

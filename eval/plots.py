@@ -44,7 +44,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _clock_errors(scores: Sequence[Score]) -> Figure:
-    errors = np.array([row.verdict.error_min for row in scores if row.verdict.error_min is not None])  # type: ignore[union-attr]
+    errors = np.array([row.verdict.error_min for row in scores if row.verdict.error_min is not None])
     unparsed = sum(row.outcome == "unparsed" for row in scores)
     figure = Figure(figsize=(7, 4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.4))
@@ -71,7 +71,7 @@ def _clock_errors(scores: Sequence[Score]) -> Figure:
 
 
 def _relative_errors(scores: Sequence[Score]) -> Figure:
-    errors = np.array([row.verdict.relative_error for row in scores if row.verdict.relative_error is not None])  # type: ignore[union-attr]
+    errors = np.array([row.verdict.relative_error for row in scores if row.verdict.relative_error is not None])
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     edges = np.array([0, 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, np.inf])

@@ -7,22 +7,19 @@ rewritten are replaced whole. Every table names its scorers with their versions.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from eval.evaluate import REPORT_FORMAT, Summary
+from eval.evaluate import REPORT_FORMAT, Summary, headline_metric
+from eval.reporttext import BESIDE, GROUP_TITLES, aligned, flat_facts, md_text, open_beside
 
 PLOT_FILES = tuple(
     f"{group}_{name}.png"
     for group in ("time", "other")
     for name in ("error_histogram", "predicted_vs_true", "accuracy_by_kind")
 )
-REPORT_FILES = ("report.json", "report.md", "scores.jsonl", *PLOT_FILES)
-_BESIDE = ".tmp"
-GROUP_TITLES = {"time": "Clock times", "other": "Answers"}
+REPORT_FILES = ("report.json", "report.md", "report.html", "scores.jsonl", *PLOT_FILES)
 _COLUMNS = {
     "time": ("exact", "within_1_min", "within_5_min", "mean_error_min", "median_error_min", "hour", "minute", "swap_rate"),
     "other": ("exact", "relaxed", "relaxed_strict", "within_1_percent", "within_5_percent", "median_relative_error"),
@@ -53,7 +50,7 @@ def check_folder(out: Path) -> None:
     if not out.is_dir():
         raise ValueError(f"--out must be a folder, {out} is a file; name a folder that is new, empty or an earlier report")
     names = sorted(entry.name for entry in out.iterdir())
-    foreign = [name for name in names if name.removesuffix(_BESIDE) not in REPORT_FILES]
+    foreign = [name for name in names if name.removesuffix(BESIDE) not in REPORT_FILES]
     if foreign:
         raise ValueError(
             f"--out {out} holds {foreign[0]!r}, which is no part of a report; name a folder that is new, empty or an earlier report"
@@ -64,22 +61,27 @@ def check_folder(out: Path) -> None:
         )
 
 
-def write_report(summary: Summary, out: Path, *, source: str, meta: dict[str, Any] | None = None) -> list[str]:
-    """Write the whole folder; the names of the files, in order."""
+def write_report(
+    summary: Summary, out: Path, *, source: str, meta: dict[str, Any] | None = None, data: Path | None = None
+) -> list[str]:
+    """Write the whole folder; the names of the files, in order. `data`: the dataset, for the page's pictures."""
     from eval.plots import draw, save  # matplotlib takes a second to load; refusals do not wait for it
+    from eval.report_page import report_page
 
     check_folder(out)
     out.mkdir(parents=True, exist_ok=True)
     # report.json goes first: what marks the folder as ours must not be what an interrupted run lacks
     report = summary.to_dict() | {"predictions": source, "meta": meta}
-    with _beside(out / "report.json") as page:
+    with open_beside(out / "report.json") as page:
         page.write(json.dumps(report, indent=2) + "\n")
     figures = {}
     for group, part in summary.groups.items():
         figures |= draw(group, [row for row in summary.scores if row.is_time == (group == "time")], part)
-    with _beside(out / "report.md") as page:
+    with open_beside(out / "report.md") as page:
         page.write(markdown(summary, source=source, meta=meta, pictures=list(figures)))
-    with _beside(out / "scores.jsonl") as lines:
+    with open_beside(out / "report.html") as page:
+        page.write(report_page(summary, source=source, meta=meta, data=data))
+    with open_beside(out / "scores.jsonl") as lines:
         for row in summary.scores:
             lines.write(json.dumps(row.to_row()) + "\n")  # ASCII escapes: an id may hold half a surrogate pair
     for name in PLOT_FILES:
@@ -87,7 +89,7 @@ def write_report(summary: Summary, out: Path, *, source: str, meta: dict[str, An
             save(figures[name], out / name)
         else:
             (out / name).unlink(missing_ok=True)
-    return ["report.json", "report.md", "scores.jsonl", *figures]
+    return ["report.json", "report.md", "report.html", "scores.jsonl", *figures]
 
 
 def screen_table(summary: Summary) -> str:
@@ -109,9 +111,9 @@ def screen_table(summary: Summary) -> str:
         body = [
             [_clip(kind), str(row["n"]), *(_cell(name, row) for name in _COLUMNS[group]), *_counts(row)] for kind, row in rows
         ]
-        lines = _aligned([head, *body])
+        lines = aligned([head, *body])
         overall = part["overall"]["intervals"]
-        first = "exact" if group == "time" else "relaxed"
+        first = headline_metric(part)
         low, high = overall[first] or (None, None)
         if low is not None:
             lines.append(f"95 % interval of {first}: {low:.1%} to {high:.1%}; right and wrong by {part['headline']}")
@@ -119,6 +121,7 @@ def screen_table(summary: Summary) -> str:
             lines.append(f"({len(kinds) - _SCREEN_KINDS} smaller kinds are in report.json)")
         lines.append("scorers: " + ", ".join(dict.fromkeys(part["scorers"][name] for name in _COLUMNS[group])))
         parts.append("\n".join(lines))
+    parts += [f"look here: {concern}" for concern in summary.concerns]
     return "\n\n".join(parts)
 
 
@@ -127,15 +130,13 @@ def markdown(summary: Summary, *, source: str, meta: dict[str, Any] | None, pict
     lines = [
         "# Scores",
         "",
-        f"{len(summary.scores)} predictions from `{_md(source)}`. Intervals are 95 %, clustered by `group` where rows share one;",
+        f"{len(summary.scores)} predictions from `{md_text(source)}`. Intervals are 95 %, clustered by `group` where rows share one;",
         "they cover the choice of test samples, not the noise of training.",
         "",
     ]
+    lines += [f"- **Look here**: {md_text(concern)}" for concern in summary.concerns] + ([""] if summary.concerns else [])
     if meta:
-        lines += [
-            f"Run: {', '.join(f'{_md(key)} = {_md(value)}' for key, value in meta.items() if not isinstance(value, (dict, list)))}",
-            "",
-        ]
+        lines += [f"Run: {', '.join(f'{md_text(key)} = {md_text(value)}' for key, value in flat_facts(meta))}", ""]
     for group, part in summary.groups.items():
         lines += [f"## {GROUP_TITLES[group]}", "", f"Right, wrong and unparsed by `{part['headline']}`.", ""]
         lines += _md_metrics(part)
@@ -144,7 +145,7 @@ def markdown(summary: Summary, *, source: str, meta: dict[str, Any] | None, pict
                 head = [title, "n", *(_HEADS[name] for name in _COLUMNS[group]), "right", "wrong", "unparsed", "truncated"]
                 lines += [f"### By {title}", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
                 for name, row in part[key].items():
-                    cells = [_md(name), str(row["n"]), *(_cell(column, row) for column in _COLUMNS[group]), *_counts(row)]
+                    cells = [md_text(name), str(row["n"]), *(_cell(column, row) for column in _COLUMNS[group]), *_counts(row)]
                     lines.append("| " + " | ".join(cells) + " |")
                 lines += [
                     "",
@@ -153,7 +154,7 @@ def markdown(summary: Summary, *, source: str, meta: dict[str, Any] | None, pict
                 ]
         if reasons := part["overall"]["reasons"]:
             lines += [
-                "Unparsed because: " + ", ".join(f"{_md(reason)} ({count})" for reason, count in reasons.items()) + ".",
+                "Unparsed because: " + ", ".join(f"{md_text(reason)} ({count})" for reason, count in reasons.items()) + ".",
                 "",
             ]
     lines += [f"![{name.removesuffix('.png').replace('_', ' ')}]({name})" for name in pictures]
@@ -198,28 +199,9 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-
-
 def _clip(kind: str) -> str:
     clean = "".join(c if c.isprintable() else "?" for c in kind)
     return clean if len(clean) <= 32 else clean[:31] + "…"
-
-
-def _md(value: object) -> str:
-    """Text that cannot leave its table cell or become markup."""
-    clean = "".join(c if c.isprintable() else " " for c in str(value))
-    for sign, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("`", "'"), ("[", "\\["), ("]", "\\]")):
-        clean = clean.replace(sign, written)
-    return clean
 
 
 def _is_report(path: Path) -> bool:
@@ -227,12 +209,3 @@ def _is_report(path: Path) -> bool:
         return json.loads(path.read_text(encoding="utf-8")).get("format") == REPORT_FORMAT
     except (OSError, ValueError, AttributeError):
         return False
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[TextIO]:
-    """Write beside and rename, so that nobody reads half a report."""
-    beside = path.with_name(path.name + _BESIDE)
-    with open(beside, "w", encoding="utf-8", errors="replace") as out:
-        yield out
-    os.replace(beside, path)

@@ -51,6 +51,31 @@ def clock_error_min(a_min: float, b_min: float) -> float:
     return min(gap_min, DIAL_MINUTES - gap_min)
 
 
+NOISE_DIGITS = 16  # significant digits that no chart prints: binary arithmetic, or a quotient without end
+
+
+def write_number(value: float) -> str:
+    """A number as a person writes it: no exponent, no `.0`, no float noise.
+
+    Fewer than 16 significant digits are all meant. Of more, 12 free 1.1600000000000001 of its noise; a number that fills
+    them is an endless quotient and keeps 6 (25.083333333333332 -> 25.0833), its integer part always whole.
+    """
+    number = Decimal(repr(float(value)))
+    if not number.is_finite():
+        raise ValueError(f"expected a finite number to write, got {value!r}")
+    if number == number.to_integral_value():
+        return f"{number.to_integral_value():f}" if number else "0"
+    if len(number.as_tuple().digits) >= NOISE_DIGITS:
+        short = _significant(number, 12)
+        quotient = len(short.normalize().as_tuple().digits) > 10
+        number = _significant(number, max(6, number.adjusted() + 1)) if quotient else short
+    return f"{number.normalize():f}"
+
+
+def _significant(number: Decimal, digits: int) -> Decimal:
+    return round(number, digits - 1 - number.adjusted())
+
+
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _SUPERSCRIPT = re.compile(r"(?<=\d)([\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070\u2074-\u2079]{1,4})")
 _VULGAR = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215e])")

@@ -1,0 +1,116 @@
+"""Text mathematics as items without pictures: GSM8K, SVAMP, DeepMind's mathematics dataset.
+
+GSM8K (Cobbe et al. 2021): `{train,test}.jsonl`, the gold number behind `#### `; the worked solution stays in meta.
+SVAMP (Patel et al. 2021): SVAMP.json, {ID, Body, Question, Equation, Answer, Type}, one test split.
+mathematics (Saxton et al. 2019): .jsonl of {module, question, answer}, or the official text files, question and answer on
+alternating lines, one file a module, in `train-*`, `interpolate` and `extrapolate`.
+Scored by `numeric_equal`: a wrong sum is not right because it is near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eval.answers import read_gold
+from eval.items import SPLIT_NAMES, Item, MissingSplit, answer_text, field_of, rows_of
+from smmd_vlm.records import read_jsonl
+
+
+def read_gsm8k(data: Path, split: str) -> Iterator[Item]:
+    path = _file(data, split, "jsonl")
+    for number, row in read_jsonl(path):
+        where = f"{path}, line {number}"
+        solution = str(field_of(row, ("answer",), where))
+        worked, mark, gold = solution.rpartition("####")
+        if not mark:
+            raise ValueError(f"{where}: expected the gold number behind '#### ', got {solution[-40:]!r}")
+        place = row.get("idx", number - 1)
+        yield _item(
+            "gsm8k",
+            f"gsm8k-{split}-{place}",
+            row,
+            gold.strip().replace(",", ""),
+            "gsm8k",
+            split,
+            where,
+            {"solution": worked.strip()},
+        )
+
+
+def read_svamp(data: Path, split: str) -> Iterator[Item]:
+    if split != "test":
+        raise MissingSplit(f"SVAMP is one test split, not {split!r}")
+    path = data if data.is_file() else next(iter(sorted(data.glob("*[sS][vV][aA][mM][pP]*.json"))), data / "SVAMP.json")
+    for place, row in enumerate(rows_of(path)):
+        where = f"{path}, row {place}"
+        body, question = str(field_of(row, ("Body",), where)).strip(), str(field_of(row, ("Question",), where)).strip()
+        svamp_id = row.get("ID", place)
+        kind = str(row.get("Type") or "(none)").replace("Common-Divison", "Common-Division")
+        row = {
+            "question": f"{body.rstrip('.,')}{',' if question[:1].islower() else '.'} {question}",
+            "answer": row.get("Answer"),
+        }
+        yield _item("svamp", f"svamp-{svamp_id}", row, answer_text(field_of(row, ("answer",), where)), kind, split, where, {})
+
+
+def read_mathematics(data: Path, split: str) -> Iterator[Item]:
+    if data.is_file() or any(data.glob("*.jsonl")):
+        path = _file(data, split, "jsonl")
+        rows = ((number, row, f"{path}, line {number}") for number, row in read_jsonl(path))
+    else:
+        wanted = ("train-easy", "train-medium", "train-hard") if split == "train" else ("interpolate", "extrapolate") if split == "test" else ()  # fmt: skip
+        folders = [data / name for name in wanted if (data / name).is_dir()]
+        if not folders:
+            raise MissingSplit(
+                f"expected .jsonl or the folders {', '.join(wanted) or 'train-* and interpolate'} in {data} for {split!r}"
+            )
+        rows = _module_files(folders)
+    for place, (_, row, where) in enumerate(rows):
+        kind = str(row.get("module") or "(none)")
+        yield _item(
+            "mathematics",
+            f"mathematics-{split}-{place}",
+            row,
+            answer_text(field_of(row, ("answer",), where)),
+            kind,
+            split,
+            where,
+            {},
+        )
+
+
+def _module_files(folders: list[Path]) -> Iterator[tuple[int, dict[str, Any], str]]:
+    for folder in folders:
+        for path in sorted(folder.glob("*.txt")):
+            with open(path, encoding="utf-8") as lines:
+                for number, question in enumerate(lines, start=1):
+                    answer = next(lines, "").strip()
+                    row = {"module": f"{folder.name} / {path.stem}", "question": question.strip(), "answer": answer or None}
+                    yield number, row, f"{path}, question {number}"
+
+
+def _item(
+    task: str, item_id: str, row: dict[str, Any], answer: str, kind: str, split: str, where: str, meta: dict[str, Any]
+) -> Item:
+    question = str(field_of(row, ("question",), where)).strip()
+    gold = read_gold(answer)
+    number = gold.kind in ("number", "year")  # 1875 is a sum here, whatever it looks like
+    return Item(
+        id=item_id, question=question, answer=answer, answer_type="number" if number else "text", value=gold.value if number else None,
+        task=task, kind=kind, group=item_id, split=split, meta=meta,
+    )  # fmt: skip
+
+
+def _file(data: Path, split: str, ending: str) -> Path:
+    """The file of a split: --data itself, or the one in it whose name holds the split."""
+    if data.is_file():
+        return data
+    files = sorted(data.glob(f"*.{ending}"))
+    named = [path for path in files if any(name in path.stem.lower() for name in SPLIT_NAMES[split])]
+    if len(named) != 1:
+        raise MissingSplit(
+            f"expected one {ending} file of split {split!r} in {data}, found {', '.join(path.name for path in named or files) or 'none'}"
+        )
+    return named[0]
