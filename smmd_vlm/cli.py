@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-from smmd_vlm.config import ExportConfig, PredictConfig, QuickstartConfig, StudyConfig, TinyConfig
+from smmd_vlm.config import ExportConfig, PredictConfig, QuickstartConfig, StudyConfig, TinyConfig, VocabConfig
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ VERBS: dict[str, Verb] = {
     ),
     "train": Verb("fine-tune a model from a YAML configuration", "smmd_vlm.cli:train"),
     "predict": Verb("write a model's answers for a dataset to predictions.jsonl", "smmd_vlm.predict:predict", PredictConfig),
+    "data": Verb("data check: what is wrong with a dataset before a model learns it", "smmd_vlm.lint:main"),
+    "vocab": Verb("show which tokens of a model are numbers and how numbers split", "smmd_vlm.vocabreport:show", VocabConfig),
     "export": Verb("merge a run's adapter into one ordinary model folder", "smmd_vlm.export:export", ExportConfig),
     "study": Verb("compare losses on one task: cells x seeds, one table", "smmd_vlm.study:study", StudyConfig, "file"),
     "tiny": Verb("make a small Qwen-VL from a config, for CPUs", "smmd_vlm.tiny:save_tiny", TinyConfig),

@@ -109,7 +109,7 @@ class LossConfig:
         name: none (cross-entropy alone) or a numeric loss of smmd_vlm.losses
         weight: multiplier of the numeric term, lambda; 0 equals none
         vocab: which tokens are numbers: digits (single digits), integers (every all-digit token) or floats
-        options: settings of the loss, for smmd {sigmas, alpha, kernel, seed}
+        options: settings of the loss by name, {sigmas: [2.0]}; docs/losses.md lists them
     """
 
     name: str = "smmd"
@@ -233,6 +233,21 @@ class TinyConfig:
             raise ValueError(f"--hidden must be a positive multiple of 32, got {self.hidden}")
         if self.layers < 1 or self.image_tokens < 1:
             raise ValueError(f"--layers and --image_tokens must be >= 1, got {self.layers} and {self.image_tokens}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabConfig:
+    """Which tokens of a tokenizer are numbers.
+
+    Args:
+        model: model folder or hub name; only its tokenizer is loaded
+        mode: digits (single digits), integers (every all-digit token) or floats, as loss.vocab
+        revision: hub revision
+    """
+
+    model: str
+    mode: Literal["digits", "integers", "floats"] = "digits"
+    revision: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

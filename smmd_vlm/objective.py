@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from smmd_vlm import losses
+from smmd_vlm.losses import LOG_Z, RUNS
+from smmd_vlm.losses.joint import cross_entropy_and_columns
+from smmd_vlm.runs import Runs, find_runs
 from smmd_vlm.vocab import NumericVocab
 
 IGNORE_INDEX = -100
@@ -66,6 +68,9 @@ class NumericObjective(nn.Module):
             raise ValueError(f"weight must be a finite number >= 0, got {weight!r}")
         self.vocab, self.weight = vocab, float(weight)
         self.loss = None if loss == "none" else losses.build(loss, vocab.values, **options)
+        self.needs = frozenset() if self.loss is None else self.loss.needs
+        if RUNS in self.needs:
+            self.register_buffer("digits", vocab.digits, persistent=False)
         self.register_buffer("ids", vocab.ids, persistent=False)
         self.register_buffer("values", vocab.values.float(), persistent=False)
         # token id -> column, -1 for the rest; ids past the last number token are out of reach of this table
@@ -86,6 +91,26 @@ class NumericObjective(nn.Module):
         target = targets(labels)
         return torch.stack([torch.tensor(target.numel(), device=labels.device), (self.column(target) >= 0).sum()]).float()
 
+    def runs(self, labels: Tensor) -> Runs | None:
+        """(B, T) unshifted labels -> which numeric targets form one number; None when the loss does not ask."""
+        if RUNS not in self.needs:
+            return None
+        following = labels[:, 1:]
+        if self.vocab.point_id is None:
+            point = torch.zeros_like(following, dtype=torch.bool)
+        else:
+            point = following == self.vocab.point_id
+        return find_runs(self.column(following), point, self.digits)
+
+    def terms_of(self, restricted: Tensor, column: Tensor, *, log_z: Tensor | None = None, runs: Runs | None = None) -> Tensor:
+        """(P, N) logits of the number tokens, (P,) target columns -> (P,) the loss of each numeric target, unreduced."""
+        if RUNS in self.needs and runs is not None and len(runs.run) != len(column):
+            raise ValueError(
+                f"expected runs of the {len(column)} numeric targets given, got runs of {len(runs.run)}; "
+                "take objective.runs(labels) of the same labels"
+            )
+        return self.loss(restricted, column, log_z=log_z, runs=runs)
+
     def forward(self, logits: Tensor, labels: Tensor, *, counts: Tensor | None = None) -> Terms:
         """(B, T, V) logits and (B, T) unshifted labels -> Terms."""
         if logits.ndim != 3 or logits.shape[:2] != labels.shape:
@@ -93,12 +118,13 @@ class NumericObjective(nn.Module):
                 f"expected logits (B, T, V) with labels (B, T), got {tuple(logits.shape)} and {tuple(labels.shape)}; "
                 "pass unshifted labels, the objective shifts them itself (use rows() for logits already kept)"
             )
-        return self.rows(logits[supervised(labels)], targets(labels), counts=counts)
+        return self.rows(logits[supervised(labels)], targets(labels), counts=counts, runs=self.runs(labels))
 
-    def rows(self, logits: Tensor, target: Tensor, *, counts: Tensor | None = None) -> Terms:
+    def rows(self, logits: Tensor, target: Tensor, *, counts: Tensor | None = None, runs: Runs | None = None) -> Terms:
         """(R, V) kept logits and their (R,) next tokens (`supervised`, `targets`) -> Terms.
 
-        counts: (2,) [tokens, numbers] to divide by; default: those of these rows.
+        counts: (2,) [tokens, numbers] to divide by; default: those of these rows. runs: `runs(labels)`, which only some
+        losses need; rows alone no longer tell where a number ends.
         """
         if logits.ndim != 2 or target.shape != logits.shape[:1]:
             raise ValueError(f"expected logits (R, V) with targets (R,), got {tuple(logits.shape)} and {tuple(target.shape)}")
@@ -113,20 +139,21 @@ class NumericObjective(nn.Module):
             counts = torch.tensor([len(target), len(index)], device=logits.device)
         num_tokens, num_numbers = counts.to(logits.device, torch.float32).clamp(min=1)
 
-        ce = F.cross_entropy(logits.float(), target, reduction="none")  # (R,); 0 rows: an empty sum that keeps the graph
-        cross_entropy = ce.sum() / num_tokens
+        ce, restricted = cross_entropy_and_columns(logits, target, index, self.ids)  # (R,), (P, N)
+        cross_entropy = ce.sum() / num_tokens  # 0 rows: an empty sum that keeps the graph
         numeric = cross_entropy.new_zeros(())
-        # one index takes rows and columns together: rows first would copy (P, V)
-        restricted = logits[index[:, None], self.ids].float()  # (P, N)
-        if self.loss is not None and self.weight > 0 and len(index):
-            numeric = self.loss(restricted, column[index]).sum() / num_numbers
-            loss = cross_entropy + self.weight * numeric
-        else:
-            loss = cross_entropy
+        here = column[index]
+        if self.loss is not None and len(index):
+            with torch.set_grad_enabled(torch.is_grad_enabled() and self.weight > 0):
+                # the full normaliser is in cross-entropy already: -log p_y = log Z - logit_y
+                log_z = ce[index] + restricted.gather(-1, here[:, None]).squeeze(1) if LOG_Z in self.needs else None
+                numeric = self.terms_of(restricted, here, log_z=log_z, runs=runs).sum() / num_numbers
+        # weight 0 and a batch without a number: the term is not in the graph at all, and 0 x NaN never arises
+        loss = (
+            cross_entropy + self.weight * numeric if self.loss is not None and self.weight > 0 and len(index) else cross_entropy
+        )
         with torch.no_grad():
-            if self.loss is not None and self.weight == 0 and len(index):
-                numeric = self.loss(restricted, column[index]).sum() / num_numbers
-            expected = restricted.softmax(-1) @ self.values
+            expected = (restricted.softmax(-1) * self.values).sum(-1)
             return Terms(
                 loss=loss,
                 cross_entropy=cross_entropy,
@@ -136,5 +163,5 @@ class NumericObjective(nn.Module):
                 cross_entropy_sum=ce.detach().sum(),
                 numeric_sum=numeric.detach() * num_numbers,
                 numeric_correct=(logits[index].argmax(-1) == target[index]).sum(),
-                numeric_error_sum=(expected - self.values[column[index]]).abs().sum(),
+                numeric_error_sum=(expected - self.values[here]).abs().sum(),
             )

@@ -40,7 +40,8 @@ def terms_of(
     model: torch.nn.Module, objective: NumericObjective, inputs: dict[str, Any], counts: Tensor | None = None
 ) -> Terms:
     """The objective of one batch with labels, by one forward."""
-    return objective.rows(kept_logits(model, inputs), targets(inputs["labels"]), counts=counts)
+    labels = inputs["labels"]
+    return objective.rows(kept_logits(model, inputs), targets(labels), counts=counts, runs=objective.runs(labels))
 
 
 def sums_of(terms: Terms) -> Tensor:

@@ -33,6 +33,7 @@ class NumericVocab:
     token_ids: tuple[int, ...]
     token_values: tuple[float, ...]
     mode: str = "digits"
+    point_id: int | None = None  # the decimal point's token, where there is one; it joins digits to one number
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, int], mode: Mode = "digits") -> NumericVocab:
@@ -63,13 +64,14 @@ class NumericVocab:
                 f"expected one id per number token, got {len(found)} tokens on {len(shared)} ids; is an unknown-token id in the map?"
             )
         values, _, tokens, ids = zip(*found, strict=True)
-        return cls(tokens=tokens, token_ids=ids, token_values=values, mode=mode)
+        point = mapping.get(".")
+        return cls(tokens=tokens, token_ids=ids, token_values=values, mode=mode, point_id=None if point is None else int(point))
 
     @classmethod
     def from_tokenizer(cls, tokenizer: PreTrainedTokenizerBase, mode: Mode = "digits") -> NumericVocab:
         """The number tokens of a Hugging Face tokenizer, added tokens included, special tokens left out."""
         special = set(tokenizer.all_special_ids)
-        return cls.from_mapping({_text(key): i for key, i in tokenizer.get_vocab().items() if i not in special}, mode)
+        return cls.from_mapping({token_text(key): i for key, i in tokenizer.get_vocab().items() if i not in special}, mode)
 
     @cached_property
     def ids(self) -> Tensor:
@@ -80,6 +82,17 @@ class NumericVocab:
     def values(self) -> Tensor:
         """(N,) float64: what each token is worth."""
         return torch.tensor(self.token_values, dtype=torch.float64)
+
+    @cached_property
+    def digits(self) -> Tensor:
+        """(N,) long: how many digits each token has; a ValueError when one is more than digits ("3.14", " 7", "-1")."""
+        other = [token for token in self.tokens if not INTEGER.fullmatch(token)]
+        if other:
+            raise ValueError(
+                f"expected number tokens of digits alone, got {', '.join(map(repr, other[:3]))} among {len(self)} (mode {self.mode!r}); "
+                "a loss over whole numbers needs the vocabulary digits or integers"
+            )
+        return torch.tensor([len(token) for token in self.tokens], dtype=torch.long)
 
     @cached_property
     def width(self) -> int:
@@ -97,7 +110,7 @@ class NumericVocab:
         return f"{len(self)} number tokens ({self.mode}), worth {self.token_values[0]:g} to {self.token_values[-1]:g}: {' '.join(shown)}"
 
 
-def _text(key: str) -> str:
+def token_text(key: str) -> str:
     """A vocabulary key as it stands inside a sentence, as far as numbers go.
 
     Byte-level (U+0120) and SentencePiece (U+2581) keys mark a leading space; every other ASCII character is itself.

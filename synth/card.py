@@ -27,7 +27,7 @@ class CardText:
     license: str = "apache-2.0"
 
 
-def write_card(text: CardText, counts: Mapping[str, int], example: Record) -> str:
+def write_card(text: CardText, counts: Mapping[str, int], example: Record, files: str = "*.parquet") -> str:
     """The dataset card: YAML front matter that maps files to splits, the preview, one row, how to load and to rebuild."""
     n = sum(counts.values())
     size = next((name for limit, name in _SIZES if n < limit), "n>10M")
@@ -46,7 +46,7 @@ def write_card(text: CardText, counts: Mapping[str, int], example: Record) -> st
         "configs:",
         "- config_name: default",
         "  data_files:",
-        *(f"  - split: {split}\n    path: data/{split}-*.parquet" for split in counts),
+        *(f"  - split: {split}\n    path: data/{split}-{files}" for split in counts),
         "---",
     ]
     body = [

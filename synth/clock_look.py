@@ -1,35 +1,31 @@
-"""How clocks look: every factor a named setting with a distribution of its own.
+"""How a clock looks: outline, colours, numerals, ticks and hands. What few dials have is in clock_extras.py.
 
-A factor is a weight per name (`{"arabic": 2, "roman": 1}`), a range drawn from uniformly (`[0.4, 0.6]`), or a chance.
-`sample` draws one value per factor. Lengths are shares of the dial's radius, so a look holds at any image size.
+Lengths are shares of the dial's radius, so a look holds at any image size. The defaults are those of preset `varied`.
 """
 
 from __future__ import annotations
 
-import math
-import random
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
+from synth.factors import TURN, UNIT, Factors, Range, Weights
 from synth.settings import setting
-
-Weights = dict[str, float]
-Range = tuple[float, float]
-Choices = dict[str, Any]
-
-UNIT = (0.0, 1.0)
-TURN = (0.0, 1.0)  # a hue, once round the colour wheel
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClockLook:
-    """The default is the preset `varied`; the names in its weights are all the names there are."""
+class ClockLook(Factors):
+    """One value for each of these is in the meta of every record."""
+
+    section: ClassVar[str] = "look"
 
     # place and outline
-    radius: Range = setting((0.32, 0.48), "dial radius, share of the image side", within=(0.2, 0.49))
+    radius: Range = setting((0.32, 0.48), "dial radius, share of the image side", within=(0.05, 0.6))
     shift_x: Range = setting((-1.0, 1.0), "place left to right, share of the free room", within=(-1.0, 1.0))
     shift_y: Range = setting((-1.0, 1.0), "place top to bottom, share of the free room", within=(-1.0, 1.0))
-    dial_shape: Weights = setting({"round": 0.8, "square": 0.2}, "outline of the dial")
+    dial_shape: Weights = setting(
+        {"round": 0.66, "square": 0.08, "rounded square": 0.1, "octagon": 0.04, "ellipse": 0.07, "irregular": 0.05},
+        "outline of the dial",
+    )
     background: Weights = setting({"plain": 0.6, "gradient down": 0.2, "gradient across": 0.2}, "what lies behind the dial")
     background_lightness: Range = setting((0.1, 0.98), "lightness behind the dial", within=UNIT)
     background_hue: Range = setting(TURN, "hue behind the dial", within=UNIT)
@@ -49,7 +45,10 @@ class ClockLook:
     ink_hue: Range = setting(TURN, "hue of the ink", within=UNIT)
     ink_saturation: Range = setting((0.0, 0.7), "saturation of the ink", within=UNIT)
     # numerals and ticks
-    numerals: Weights = setting({"arabic": 0.45, "roman": 0.2, "12-3-6-9": 0.15, "none": 0.2}, "numerals on the dial")
+    numerals: Weights = setting(
+        {"arabic": 0.4, "roman": 0.2, "12-3-6-9": 0.12, "none": 0.16, "dots": 0.04, "12 and 24": 0.05, "24-hour": 0.03},
+        "numerals on the dial",
+    )
     roman_four: Weights = setting({"IIII": 0.6, "IV": 0.4}, "how a Roman four is written")
     numeral_font: Weights = setting(
         {
@@ -60,7 +59,13 @@ class ClockLook:
             "DejaVuSansMono": 0.05,
             "STIXGeneral": 0.15,
             "STIXGeneralBol": 0.1,
-            "STIXGeneralItalic": 0.1,
+            "STIXGeneralItalic": 0.05,
+            "STIXGeneralBolIta": 0.03,
+            "DejaVuSans-Oblique": 0.04,
+            "DejaVuSerif-Italic": 0.03,
+            "cmr10": 0.06,
+            "cmss10": 0.06,
+            "cmb10": 0.04,
         },
         "font, by its file name among those that come with matplotlib",
     )
@@ -72,7 +77,20 @@ class ClockLook:
     hour_tick_width: Range = setting((0.012, 0.045), "width of the hour ticks", within=(0.0, 0.2))
     minute_tick_scale: Range = setting((0.35, 0.7), "minute ticks, share of the hour ticks", within=UNIT)
     # hands
-    hand_shape: Weights = setting({"baton": 0.3, "tapered": 0.3, "pointed": 0.25, "arrow": 0.15}, "hour and minute hand")
+    hand_shape: Weights = setting(
+        {
+            "baton": 0.2,
+            "tapered": 0.12,
+            "pointed": 0.1,
+            "arrow": 0.1,
+            "rounded": 0.14,
+            "dauphine": 0.08,
+            "sword": 0.08,
+            "spade": 0.08,
+            "skeleton": 0.1,
+        },
+        "hour and minute hand",
+    )
     hand_colour: Weights = setting(
         {"ink": 0.65, "accent": 0.15, "hour accent": 0.1, "minute accent": 0.1}, "hands in ink or accent"
     )
@@ -91,82 +109,9 @@ class ClockLook:
     second_colour: Weights = setting({"red": 0.5, "ink": 0.35, "accent": 0.15}, "colour of the second hand")
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, dict):
-                names = list(each.default_factory())  # type: ignore[misc]
-                _check_weights(each.name, value, names)
-                # In one order, whoever wrote it: the order decides which random number gives which name.
-                object.__setattr__(self, each.name, {name: float(value[name]) for name in names if name in value})
-            elif isinstance(value, (tuple, list)):
-                _check_range(each.name, value, *each.metadata["within"])
-                object.__setattr__(self, each.name, (float(value[0]), float(value[1])))
-            elif not 0 <= value <= 1:
-                raise ValueError(f"look.{each.name} must be a chance from 0 to 1, got {value!r}")
+        super().__post_init__()
         if self.minute_length[0] <= self.hour_length[1]:
             raise ValueError(
                 f"look.minute_length must start above look.hour_length's end, got {list(self.minute_length)} and {list(self.hour_length)}; "
                 "a minute hand that is no longer than the hour hand makes the time ambiguous"
             )
-
-    def sample(self, rng: random.Random) -> Choices:
-        """One value per factor; each takes exactly one random number, so changing one factor leaves the others as they were."""
-        return {each.name: _draw(getattr(self, each.name), rng.random()) for each in fields(self)}
-
-
-def _draw(distribution: Weights | Range | float, u: float) -> str | float | bool:
-    if isinstance(distribution, dict):
-        left = u * sum(distribution.values())
-        for name, weight in distribution.items():
-            left -= weight
-            if left < 0:
-                return name
-        return next(name for name in reversed(distribution) if distribution[name] > 0)  # u * sum rounded up to sum
-    if isinstance(distribution, tuple):
-        low, high = distribution
-        return round(low + u * (high - low), 4)  # rounded, so that meta tells exactly what was drawn
-    return u < distribution
-
-
-def _check_weights(name: str, weights: Weights, names: list[str]) -> None:
-    unknown = [each for each in weights if each not in names]
-    if unknown:
-        raise ValueError(f"look.{name} knows {', '.join(names)}, got {unknown[0]!r}")
-    if not all(math.isfinite(weight) and weight >= 0 for weight in weights.values()) or not sum(weights.values()) > 0:
-        raise ValueError(f"look.{name} must hold weights >= 0 of which one is above 0, got {weights!r}")
-
-
-def _check_range(name: str, value: Range, low: float, high: float) -> None:
-    if len(value) != 2 or not low <= value[0] <= value[1] <= high:
-        raise ValueError(f"look.{name} must be a range [low, high] within {low:g} to {high:g}, got {list(value)!r}")
-
-
-PLAIN = ClockLook(
-    radius=(0.4, 0.48),
-    dial_shape={"round": 1.0},
-    background={"plain": 1.0},
-    background_lightness=(0.75, 1.0),
-    background_saturation=(0.0, 0.15),
-    rim={"ink": 1.0},
-    rim_width=(0.03, 0.07),
-    face_tone={"light": 1.0},
-    face_depth=(0.0, 0.12),
-    face_saturation=(0.0, 0.2),
-    ink_depth=(0.0, 0.3),
-    ink_saturation=(0.0, 0.5),
-    numerals={"none": 1.0},
-    ticks={"hours": 1.0},
-    tick_inset=(0.01, 0.04),
-    hour_tick_length=(0.07, 0.12),
-    hour_tick_width=(0.03, 0.05),
-    hand_shape={"baton": 1.0},
-    hand_colour={"ink": 1.0},
-    hour_length=(0.42, 0.55),
-    minute_length=(0.74, 0.9),
-    hour_width=(0.09, 0.13),
-    minute_width_scale=(0.5, 0.75),
-    tail=(0.0, 0.08),
-    hub=(0.05, 0.08),
-    second_hand=0.0,
-)
-PRESETS = {"plain": PLAIN, "varied": ClockLook()}

@@ -1,45 +1,38 @@
 """Draw analogue clocks with the times they show: a dataset folder.
 
     python -m synth.clocks --n 50000 --out data/clocks --seed 0 --size 224 --workers 2 --preset varied
+    python -m synth.clocks --preset photo --show 12        # a quick look, no dataset
 
-Record i depends on (generator version, settings, seed, i) alone. Times are uniform over the 720 minutes of the dial;
-a second hand, where there is one, is uniform over the 60 seconds and moves the other two.
+What can be set is the fields of `ClockConfig` and of its sections look, extras and scene; docs/clocks.md is the tour.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import shlex
 import sys
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from smmd_vlm.numerals import DIAL_MINUTES, write_time
-from smmd_vlm.records import Record
-from synth.card import CardText
-from synth.clock_layout import hand_angles, lay_out
-from synth.clock_look import PRESETS, Choices, ClockLook
-from synth.dial import Clock, draw, hand_tip
+from synth.card import CardText, contact_sheet
+from synth.clock_answers import AnswerFormat
+from synth.clock_extras import ClockExtras
+from synth.clock_look import ClockLook
+from synth.clock_maker import GENERATOR, GENERATOR_VERSION, ClockMaker, held_out_minutes
+from synth.clock_presets import PRESETS, Preset, without_styles
+from synth.clock_scene import SceneLook
 from synth.png import encode_png
 from synth.settings import guarded, parse, setting
-from synth.writer import DEFAULT_SHARES, Plan, split_of, write_dataset
+from synth.writer import DEFAULT_SHARES, Plan, write_dataset
 
 PROG = "smmd-clocks"
-GENERATOR = "synth.clocks"
-GENERATOR_VERSION = 1  # raise it with every change that alters a record
 SMALLEST_PX, LARGEST_PX = 32, 4096
-QUESTIONS = (  # the first is the fixed one
-    "What time does the clock show? Answer HH:MM.",
-    "What time is it on this clock? Answer HH:MM.",
-    "Read the clock. Answer HH:MM.",
-    "Which time do the hands point to? Answer HH:MM.",
-    "Tell the time shown in the picture. Answer HH:MM.",
-)
-_OF_THE_PLAN = ("n", "start", "seed", "out", "workers", "shard_size", "splits")  # the rest is what each record depends on
+SECTIONS = ("look", "extras", "scene")
+# What the plan says for itself or no record depends on; the rest is what each record depends on.
+_OF_THE_PLAN = ("n", "start", "seed", "out", "workers", "shard_size", "splits", "format", "show")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,21 +43,31 @@ class ClockConfig:
     out: str = setting("data/clocks", "folder to write")
     seed: int = setting(0, "another seed, other clocks")
     size: int = setting(224, f"side of the square images in pixels, {SMALLEST_PX} to {LARGEST_PX}")
-    preset: Literal["plain", "varied"] = setting(
-        "varied", "where the look starts from; the look settings change it factor by factor"
+    preset: Literal["plain", "varied", "photo"] = setting(
+        "varied", "where look, extras and scene start from; their settings change it factor by factor"
     )
     start: int = setting(0, "index of the first clock; pieces agree with the whole")
     workers: int = setting(os.cpu_count() or 1, "processes that draw; changes nothing but the time it takes")
     splits: dict[str, float] = setting(DEFAULT_SHARES, "share of each split, such as '{\"train\": 1}'; shares add up to 1")
     held_out_times: int = setting(0, "how many of the 720 times never occur in split train")
     held_out_seed: int = setting(0, "which times those are; independent of --seed")
+    held_out_style: str = setting("", "styles that never occur in split train: factor=name,factor=name, such as numerals=roman")
     phrasing: Literal["fixed", "varied"] = setting("fixed", "one question for all clocks, or several ways to ask")
+    answer_format: AnswerFormat = setting("HH:MM", "what the answers look like; seconds only where there is a second hand")
+    impossible: float = setting(0.0, "share of clocks whose hands cannot stand like that; `valid` in meta tells them")
     shard_size: int = setting(1000, "clocks a file")
+    format: Literal["parquet", "imagefolder"] = setting(
+        "parquet", "Parquet files, or folders of pictures with a metadata.jsonl"
+    )
+    show: int = setting(0, "draw only so many, on one sheet beside --out, and write no dataset")
     look: ClockLook | None = setting(None, "the look of the clocks; the preset's when not given")
+    extras: ClockExtras | None = setting(None, "what some dials have; the preset's when not given")
+    scene: SceneLook | None = setting(None, "camera, surroundings, light and film; the preset's when not given")
 
     def __post_init__(self) -> None:
-        if self.look is None:
-            object.__setattr__(self, "look", PRESETS[self.preset])
+        for name in SECTIONS:
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, getattr(PRESETS[self.preset], name))
         if not SMALLEST_PX <= self.size <= LARGEST_PX:
             raise ValueError(
                 f"size must be {SMALLEST_PX} to {LARGEST_PX} pixels, got {self.size}; hands cannot be told apart on fewer"
@@ -75,6 +78,47 @@ class ClockConfig:
             raise ValueError(
                 f"held_out_times must leave a time to train on, 0 to {DIAL_MINUTES - 1}, got {self.held_out_times}"
             )
+        if not 0 <= self.impossible <= 1:
+            raise ValueError(f"impossible must be a share from 0 to 1, got {self.impossible}")
+        if self.show < 0:
+            raise ValueError(f"show must be 0 or the number of clocks to look at, got {self.show}")
+        self.maker()  # refuses held-out styles that are none, or the last of their factor
+
+    @property
+    def sections(self) -> Preset:
+        assert self.look is not None and self.extras is not None and self.scene is not None
+        return Preset(look=self.look, extras=self.extras, scene=self.scene)
+
+    def styles(self) -> tuple[tuple[str, str], ...]:
+        """The held-out styles as (factor, name) pairs."""
+        pairs = []
+        for part in filter(None, (part.strip() for part in self.held_out_style.split(","))):
+            factor, _, name = part.partition("=")
+            weights = next((getattr(each, factor) for each in vars(self.sections).values() if hasattr(each, factor)), None)
+            if not isinstance(weights, dict) or name not in weights:
+                raise ValueError(
+                    f"held_out_style must be factor=name with a factor of names, such as numerals=roman, got {part!r}"
+                    + (f"; {factor} knows {', '.join(weights)}" if isinstance(weights, dict) else "")
+                )
+            pairs.append((factor, name))
+        return tuple(pairs)
+
+    def maker(self) -> ClockMaker:
+        styles = self.styles()
+        return ClockMaker(
+            seed=self.seed,
+            size_px=self.size,
+            preset=self.preset,
+            everywhere=self.sections,
+            training=without_styles(self.sections, styles),
+            shares=self.splits,
+            held_out_times=self.held_out_times,
+            held_out_seed=self.held_out_seed,
+            held_out_styles=styles,
+            answer_format=self.answer_format,
+            impossible=self.impossible,
+            varied_phrasing=self.phrasing == "varied",
+        )
 
     def plan(self) -> Plan:
         """What the writer is to write; refuses an n, start, splits or shard_size that cannot be."""
@@ -89,100 +133,26 @@ class ClockConfig:
             n=self.n,
             start=self.start,
             shares=self.splits,
-            held_out={"times": times},
+            held_out={"times": times, "styles": ["=".join(pair) for pair in self.styles()]},
             shard_size=self.shard_size,
+            format=self.format,
             card=_card(self),
         )
 
 
-@dataclass(frozen=True)
-class ClockMaker:
-    """index -> Record; picklable, the same everywhere."""
-
-    config: ClockConfig
-
-    def __call__(self, index: int) -> Record:
-        config = self.config
-        rng = random.Random(f"{GENERATOR}/{GENERATOR_VERSION}/{config.seed}/{index}")
-        split = split_of(config.seed, index, config.splits)
-        held_out = held_out_minutes(config.held_out_times, config.held_out_seed)
-        minutes = _training_minutes(held_out) if split == "train" else range(DIAL_MINUTES)
-        minute = minutes[int(rng.random() * len(minutes))]
-        second = int(rng.random() * 60)
-        question = QUESTIONS[int(rng.random() * len(QUESTIONS))] if config.phrasing == "varied" else QUESTIONS[0]
-        choices = config.look.sample(rng)
-        if not choices["second_hand"]:
-            second = None
-        clock = lay_out(choices, 60 * minute + (second or 0), config.size)
-        name = f"clock-{config.seed}-{index:08d}"
-        return Record(
-            id=name,
-            image=encode_png(draw(clock)),
-            question=question,
-            answer=write_time(minute),
-            answer_type="time",
-            value=float(minute),
-            unit="min",
-            tolerance=1.0,
-            task="clock",
-            kind=_kind(config.preset, choices) + (" / held-out time" if minute in held_out else ""),
-            group=name,
-            split=split,
-            meta=_meta(config.seed, index, minute, second, minute in held_out, clock, choices),
-        )
-
-
-@lru_cache
-def held_out_minutes(count: int, seed: int) -> frozenset[int]:
-    """The times (minutes after 12:00) kept from training; a larger count with the same seed holds out these and more."""
-    rng = random.Random(f"held-out times/{seed}")
-    shuffled = sorted(range(DIAL_MINUTES), key=lambda _: rng.random())
-    return frozenset(shuffled[:count])
-
-
-@lru_cache
-def _training_minutes(held_out: frozenset[int]) -> tuple[int, ...]:
-    return tuple(minute for minute in range(DIAL_MINUTES) if minute not in held_out)
-
-
-def _kind(preset: str, choices: Choices) -> str:
-    """What reports group by."""
-    if preset == "plain":
-        return preset
-    return "no numerals" if choices["numerals"] == "none" else choices["numerals"]
-
-
-def _meta(seed: int, index: int, minute: int, second: int | None, held_out: bool, clock: Clock, choices: Choices) -> str:
-    """Every drawing choice and the exact geometry, as JSON; angles in degrees clockwise from 12, places in pixels."""
-    angles = hand_angles(60 * minute + (second or 0))
-    shown = [hand.name for hand in clock.hands]
-
-    def place(point: tuple[float, float]) -> list[float]:
-        return [round(point[0], 2), round(point[1], 2)]
-
-    meta: dict[str, Any] = {
-        "seed": seed,
-        "index": index,
-        "hour": minute // 60 or 12,
-        "minute": minute % 60,
-        "second": second,
-        "held_out": held_out,
-        "angles_deg": {name: round(angles[name], 4) for name in shown},
-        "tips_px": {hand.name: place(hand_tip(hand, clock.center)) for hand in clock.hands},
-        "center_px": place(clock.center),
-        "outline_px": [place(point) for point in clock.outline],
-        "choices": choices,
-    }
-    return json.dumps(meta, separators=(",", ":"))
-
-
 def _card(config: ClockConfig) -> CardText:
-    held_out = f" {config.held_out_times} of the 720 times never occur in the training split." if config.held_out_times else ""
+    notes = ""
+    if config.held_out_times:
+        notes += f" {config.held_out_times} of the 720 times never occur in the training split."
+    if config.held_out_style:
+        notes += f" These styles never occur there: `{config.held_out_style}`."
+    if config.impossible:
+        notes += f" A share of {config.impossible:g} cannot stand like that (`valid` is false in `meta`)."
     return CardText(
         title="Analogue clocks",
-        summary=f"Drawn analogue clocks, {config.size} x {config.size} pixels, look `{config.preset}`, with the time they show as `HH:MM` "
-        f"(hours 01 to 12). Times are uniform over the dial.{held_out} `meta` holds every drawing choice, the angles of the hands "
-        "and the places of their tips and of the dial's outline.",
+        summary=f"Drawn analogue clocks, {config.size} x {config.size} pixels, preset `{config.preset}`, with the time they show as "
+        f"`{config.answer_format}` (hours 01 to 12; 00 to 23 on 24-hour dials). Times are uniform over the dial.{notes} `meta` holds "
+        "every drawing choice, the angles of the hands and the places of their tips and of the dial's outline.",
         command=_command(config),
         tags=("analogue-clocks", "clock-reading"),
     )
@@ -190,10 +160,9 @@ def _card(config: ClockConfig) -> CardText:
 
 def _command(config: ClockConfig) -> str:
     """The command line that makes these records again: every setting that is not its default."""
-    changed = {
-        **_changes(config, ClockConfig(preset=config.preset), ""),
-        **_changes(config.look, PRESETS[config.preset], "look."),
-    }
+    changed = _changes(config, ClockConfig(preset=config.preset), "")
+    for name in SECTIONS:
+        changed |= _changes(getattr(config, name), getattr(PRESETS[config.preset], name), f"{name}.")
     flags = {"n": config.n, "seed": config.seed, "preset": config.preset, **changed}
     written = {name: value if isinstance(value, str) else json.dumps(value) for name, value in flags.items()}
     return " ".join(
@@ -202,25 +171,37 @@ def _command(config: ClockConfig) -> str:
 
 
 def _changes(config: Any, default: Any, prefix: str) -> dict[str, Any]:
-    passed_over = ("out", "workers", "look")
+    passed_over = ("out", "workers", "show", *SECTIONS)
     names = [each.name for each in fields(config) if each.name not in passed_over]
     return {prefix + name: getattr(config, name) for name in names if getattr(config, name) != getattr(default, name)}
 
 
 def read_config(argv: list[str] | None) -> ClockConfig:
     """argv and YAML over the preset they name."""
-    description = "Draw analogue clocks with the times they show. Look settings are shown as in preset varied."
+    description = "Draw analogue clocks with the times they show. look, extras and scene are shown as in preset varied."
     config = parse(ClockConfig(), argv, prog=PROG, description=description)
     if config.preset == "varied":
         return config
-    # Once more, now over the look of the preset that was asked for.
+    # Once more, now over the sections of the preset that was asked for.
     return parse(ClockConfig(preset=config.preset), argv, prog=PROG, description=description)
+
+
+def show(config: ClockConfig) -> Path:
+    """The first clocks on one sheet, beside where the dataset would be."""
+    make = config.maker()
+    path = Path(f"{config.out.rstrip('/')}.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(encode_png(contact_sheet([make(config.start + k) for k in range(config.show)])))
+    return path
 
 
 def main(argv: list[str] | None = None) -> int:
     def command() -> int:
         config = read_config(argv)
-        print(write_dataset(config.plan(), ClockMaker(config), workers=config.workers))
+        if config.show:
+            print(f"drew {config.show} clocks on {show(config)}, no dataset (seed {config.seed})")
+        else:
+            print(write_dataset(config.plan(), config.maker(), workers=config.workers))
         return 0
 
     return guarded(PROG, command)

@@ -66,7 +66,14 @@ def write_shard(path: Path, records: Sequence[Record], scratch: Path) -> int:
     total = add_digests(*map(digest, records))
     schema = SCHEMA.with_metadata({**(SCHEMA.metadata or {}), _DIGEST_KEY: f"{total:x}".encode()})
     unfinished = scratch / f"{path.name}.{os.getpid()}"
-    pq.write_table(pa.table(columns, schema=schema), unfinished, compression="zstd", row_group_size=ROW_GROUP)
+    pq.write_table(
+        pa.table(columns, schema=schema),
+        unfinished,
+        compression="zstd",
+        row_group_size=ROW_GROUP,
+        # Rows about one picture stand together and store it once: equal values are, as long as the dictionary may grow.
+        dictionary_pagesize_limit=1 << 30,
+    )
     os.replace(unfinished, path)
     return len(records)
 

@@ -1,4 +1,4 @@
-"""Write a dataset folder: shards for each split, manifest, card and preview, in parallel and resumable.
+"""Write a dataset folder: shards (Parquet files, or folders of pictures) for each split, manifest, card and preview, in parallel and resumable.
 
 In:  a `Plan` and `make`, a picklable function index -> Record that depends on its index alone.   Out: OUT, complete.
 Everything is made inside OUT/.partial; renaming its `data` folder into place is the last step but one, so OUT loads as
@@ -24,12 +24,14 @@ from tqdm import tqdm
 
 from smmd_vlm.records import SCHEMA_VERSION, Record
 from synth.card import CardText, contact_sheet, write_card
+from synth.picturefolder import read_picture_folder, write_picture_folder
 from synth.png import encode_png
 from synth.shards import add_digests, content_hash, read_shard, write_shard
 from synth.workers import run_jobs
 
 SPLITS = ("train", "validation", "test")
 DEFAULT_SHARES = {"train": 0.96, "validation": 0.02, "test": 0.02}
+FORMATS = {"parquet": ".parquet", "imagefolder": ""}  # what a shard's name ends in; a shard of the latter is a folder
 PREVIEW = 24
 _PARTIAL = ".partial"
 _FINISHED = ("README.md", "preview.png", "manifest.json", "data")  # moved in this order; data makes the folder load
@@ -51,6 +53,8 @@ class Plan:
     shares: Mapping[str, float] = field(default_factory=DEFAULT_SHARES.copy)
     held_out: Mapping[str, Any] = field(default_factory=dict)
     shard_size: int = 1000
+    format: str = "parquet"
+    together: int = 1  # so many records share one picture: they share its split too, and one file
     card: CardText
 
     def __post_init__(self) -> None:
@@ -60,11 +64,21 @@ class Plan:
             raise ValueError(f"start must be 0 or the index of a later record, got {self.start}")
         if self.shard_size <= 0:
             raise ValueError(f"shard_size must be at least 1 record a file, got {self.shard_size}")
+        if self.n % self.together or self.start % self.together:
+            raise ValueError(
+                f"start and n must be multiples of the {self.together} records of one picture, got {self.start} and {self.n}"
+            )
+        if self.format not in FORMATS:
+            raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
         check_shares(self.shares)
+
+    @property
+    def ending(self) -> str:
+        return FORMATS[self.format]
 
     def identity(self) -> dict[str, Any]:
         """What two runs must share to be one dataset in the same files; plain JSON."""
-        names = ("generator", "generator_version", "seed", "start", "n", "shares", "held_out", "config", "shard_size")
+        names = ("generator", "generator_version", "seed", "start", "n", "shares", "held_out", "config", "shard_size", "format")
         return json.loads(json.dumps({"schema_version": SCHEMA_VERSION, **{name: getattr(self, name) for name in names}}))
 
 
@@ -100,15 +114,15 @@ def shards(plan: Plan) -> Iterator[Shard]:
     pending: dict[str, list[int]] = {split: [] for split in SPLITS}
     count = dict.fromkeys(SPLITS, 0)
     for index in range(plan.start, plan.start + plan.n):
-        split = split_of(plan.seed, index, plan.shares)
+        split = split_of(plan.seed, index // plan.together, plan.shares)
         pending[split].append(index)
-        if len(pending[split]) == plan.shard_size:
-            yield Shard(f"{split}-{count[split]:05d}.parquet", tuple(pending[split]))
+        if len(pending[split]) >= plan.shard_size and len(pending[split]) % plan.together == 0:
+            yield Shard(f"{split}-{count[split]:05d}{plan.ending}", tuple(pending[split]))
             count[split] += 1
             pending[split] = []
     for split in SPLITS:
         if pending[split]:
-            yield Shard(f"{split}-{count[split]:05d}.parquet", tuple(pending[split]))
+            yield Shard(f"{split}-{count[split]:05d}{plan.ending}", tuple(pending[split]))
 
 
 def write_dataset(plan: Plan, make: Make, *, workers: int = 1) -> str:
@@ -207,7 +221,9 @@ def _draw_missing(plan: Plan, make: Make, partial: Path, workers: int) -> None:
 
 
 def _draw_shard(make: Make, data: Path, scratch: Path, shard: Shard) -> int:
-    return write_shard(data / shard.name, [make(index) for index in shard.indices], scratch)
+    records = [make(index) for index in shard.indices]
+    write = write_shard if shard.name.endswith(FORMATS["parquet"]) else write_picture_folder
+    return write(data / shard.name, records, scratch)
 
 
 def _finish(plan: Plan, make: Make, partial: Path) -> dict[str, Any]:
@@ -215,7 +231,7 @@ def _finish(plan: Plan, make: Make, partial: Path) -> dict[str, Any]:
     data = plan.out / "data" if (plan.out / "data").exists() else partial / "data"
     counts, total, files = dict.fromkeys(SPLITS, 0), 0, []
     for path in sorted(data.iterdir()):
-        rows, digest = read_shard(path)
+        rows, digest = read_picture_folder(path) if path.is_dir() else read_shard(path)
         counts[path.name.split("-")[0]] += rows
         total = add_digests(total, digest)
         files.append(path.name)
@@ -227,8 +243,10 @@ def _finish(plan: Plan, make: Make, partial: Path) -> dict[str, Any]:
         "files": files,
         "libraries": libraries(),
     }
-    preview = [make(index) for index in range(plan.start, plan.start + min(plan.n, PREVIEW))]
-    _write_text(partial, "README.md", write_card(plan.card, counts, preview[0]))
+    preview = [make(index) for index in range(plan.start, plan.start + plan.n, plan.together)[:PREVIEW]]
+    _write_text(
+        partial, "README.md", write_card(plan.card, counts, preview[0], "*.parquet" if plan.format == "parquet" else "*/*")
+    )
     (partial / "preview.png").write_bytes(encode_png(contact_sheet(preview)))
     _write_text(partial, "manifest.json", _json(manifest))
     for name in _FINISHED:
@@ -240,7 +258,7 @@ def _finish(plan: Plan, make: Make, partial: Path) -> dict[str, Any]:
 
 def libraries() -> dict[str, str]:
     """The versions that pixels and files depend on."""
-    drawing = {name: version(name) for name in ("pillow", "matplotlib", "pyarrow")}
+    drawing = {name: version(name) for name in ("pillow", "numpy", "matplotlib", "pyarrow")}
     return {**drawing, "freetype": features.version("freetype2") or "none", "zlib": zlib.ZLIB_RUNTIME_VERSION}
 
 

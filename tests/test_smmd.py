@@ -159,9 +159,111 @@ def test_nearer_is_cheaper_where_the_range_does_not_end():
 
 
 def test_build_names_what_it_knows():
-    with pytest.raises(ValueError, match="loss must be one of smmd, brier, got 'mmd2'"):
+    with pytest.raises(ValueError, match="loss must be one of smmd, brier, .*, del, got 'mmd2'"):
         losses.build("mmd2", DIGITS)
-    with pytest.raises(ValueError, match=r"takes the options sigmas, alpha, kernel, seed, got sigma"):
+    with pytest.raises(ValueError, match="takes the options sigmas, alpha, kernel, .*, got sigma"):
         losses.build("smmd", DIGITS, sigma=2.0)
     with pytest.raises(ValueError, match="kernel must be"):
         losses.build("smmd", DIGITS, kernel="laplacian")
+
+
+# ---------------------------------------------------------------- options that are off by default
+
+
+def costs(**options) -> torch.Tensor:
+    """(10, 10) cost of being sure of the column's digit when the row's is right."""
+    module = SMMDLoss(DIGITS, **options)
+    return torch.stack([smmd(torch.cat([corner(t, p) for p in range(10)]), module.gram, module.degree, module.alpha) for t in range(10)])  # fmt: skip
+
+
+@pytest.mark.parametrize("sigmas", [(1.0,), (2.0,), (2.0, 6.0), (4.0,)])
+def test_with_a_constant_degree_cost_rises_with_distance_over_all_digit_pairs(sigmas):
+    cost = costs(degree="constant", sigmas=sigmas)
+    pairs = sorted((abs(t - p), cost[t, p].item()) for t in range(10) for p in range(10))
+    for (near, less), (far, more) in zip(pairs, pairs[1:], strict=False):
+        assert less < more if near < far else less == pytest.approx(more, rel=1e-9), (near, far)
+
+
+def test_the_papers_degree_lets_it_fall_at_the_ends():
+    cost = costs()
+    assert cost[0, 6] > cost[0, 9]  # LOSSES 1.2: the reason for the option
+
+
+def test_a_constant_degree_keeps_the_trace():
+    row, constant = SMMDLoss(DIGITS), SMMDLoss(DIGITS, degree="constant")
+    assert constant.degree.sum().item() == pytest.approx(row.degree.sum().item(), rel=1e-12)
+    assert constant.alpha == row.alpha
+
+
+@pytest.mark.parametrize(("target", "predicted", "mmd", "smooth", "both"), CORNERS[:3])
+def test_terms_alone(target, predicted, mmd, smooth, both):
+    logits = torch.zeros(1, 10)
+    logits[0, predicted] = 60.0
+    found = [SMMDLoss(DIGITS, term=term)(logits, torch.tensor([target])).item() for term in ("mmd", "smooth", "smmd")]
+    assert found == pytest.approx([mmd, smooth, both], abs=1e-4)
+
+
+def test_laplace():
+    # all mass one away: 2 - 2 exp(-1/2) and, by D_ii = sum_j exp(-d / 2), the smoothness term
+    module = SMMDLoss(DIGITS, kernel="laplace", alpha=0.0)
+    logits = torch.zeros(1, 10)
+    logits[0, 4] = 60.0
+    assert module(logits, torch.tensor([5])).item() == pytest.approx(2 - 2 * math.exp(-0.5), rel=1e-6)
+
+
+def test_a_minute_circle_joins_59_and_0():
+    minutes = torch.arange(60.0)
+    logits = torch.zeros(1, 60)
+    logits[0, 59] = 60.0
+    line, circle = SMMDLoss(minutes), SMMDLoss(minutes, period=60)
+    assert circle(logits, torch.tensor([0])).item() == pytest.approx(circle(logits, torch.tensor([58])).item(), rel=1e-6)
+    assert circle(logits, torch.tensor([0])) < line(logits, torch.tensor([0]))
+    # on a circle every value has the same neighbourhood, so cost rises with the chord without another option
+    module = SMMDLoss(minutes, period=60)
+    assert module.degree.max().item() == pytest.approx(module.degree.min().item(), rel=1e-9)
+
+
+def test_each_place_has_its_own_circle():
+    from smmd_vlm import NumericObjective, NumericVocab
+
+    vocab = NumericVocab.from_mapping({str(d): d for d in range(10)})
+    runs = NumericObjective(vocab, "ntil").runs(torch.tensor([[-100, 5, 9]]))  # "59": 5 tens, 9 units
+    module = SMMDLoss(DIGITS, period={0: 10, 1: 6})
+    logits = torch.zeros(2, 10)
+    logits[:, 0] = 60.0  # sure of 00
+    tens, units = module(logits, torch.tensor([5, 9]), runs=runs).tolist()
+    assert tens == pytest.approx(SMMDLoss(DIGITS, period=6)(logits[:1], torch.tensor([5])).item(), rel=1e-6)
+    assert units == pytest.approx(SMMDLoss(DIGITS, period=10)(logits[:1], torch.tensor([9])).item(), rel=1e-6)
+    assert units < SMMDLoss(DIGITS)(logits[:1], torch.tensor([9])).item()
+
+
+def test_a_bandwidth_set_that_spans_the_range_ranks_far_errors():
+    minutes = torch.arange(60.0)
+
+    def at(gap: int, sigmas) -> float:
+        logits = torch.zeros(1, 60)
+        logits[0, 10 + gap] = 80.0
+        return SMMDLoss(minutes, sigmas=sigmas, degree="constant")(logits, torch.tensor([10])).item()
+
+    assert at(40, "span") - at(20, "span") > 0.2 > 1e-6 > at(40, (2.0,)) - at(20, (2.0,))
+    assert SMMDLoss(DIGITS, sigmas="span").alpha == SMMDLoss(DIGITS).alpha  # (2,) for digits: the paper's
+
+
+def test_squash_is_the_identity_on_digits_and_flattens_a_thousand_values():
+    torch.testing.assert_close(SMMDLoss(DIGITS, squash=9.0).gram, SMMDLoss(DIGITS).gram)
+    # LOSSES 2, T6: K(1), K(2), K(9), mean degree and alpha of 0..999
+    module = SMMDLoss(torch.arange(1000.0), squash=9.0)
+    assert module.gram[0, [1, 2, 9]].tolist() == pytest.approx([0.8825, 0.8807, 0.8680], abs=1e-4)
+    assert module.degree.mean().item() == pytest.approx(325.7, abs=0.1) and module.alpha == pytest.approx(0.001535, abs=1e-6)
+    plain = SMMDLoss(torch.arange(1000.0))
+    assert plain.degree.mean().item() == pytest.approx(5.005, abs=1e-3) and plain.alpha == pytest.approx(0.0999, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "options", [{"kernel": "random"}, {"kernel": "shuffled"}, {"kernel": "laplace"}, {"period": 10}, {"period": 6}]
+)
+def test_every_kernel_makes_a_form_that_is_never_negative(options):
+    module = SMMDLoss(DIGITS, **options)
+    assert (module.gram >= 0).all()
+    assert torch.linalg.eigvalsh(module.gram).min() > -1e-9
+    assert torch.linalg.eigvalsh(module.degree.diag() - module.gram).min() > -1e-9

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from dataclasses import fields, replace
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +22,7 @@ from PIL import Image
 from smmd_vlm.records import Record
 from synth import writer
 from synth.card import CardText, contact_sheet
-from synth.clocks import ClockConfig, ClockMaker
+from synth.clocks import ClockConfig
 from synth.png import encode_png
 from synth.shards import COLUMNS, add_digests, digest, read_shard, write_shard
 from synth.workers import run_jobs
@@ -64,7 +65,7 @@ def clock_config(out, n=60, **changes):
 
 def write_clocks(out, workers=1, **changes):
     config = clock_config(out, **changes)
-    return write_dataset(config.plan(), ClockMaker(config), workers=workers)
+    return write_dataset(config.plan(), config.maker(), workers=workers)
 
 
 def content(folder):
@@ -156,6 +157,47 @@ def test_another_shard_size_holds_the_same_records_and_hash(tmp_path):
     assert manifest(tmp_path / "small")["content_hash"] == manifest(tmp_path / "large")["content_hash"]
 
 
+@pytest.mark.parametrize("preset", ["varied", "photo"])
+def test_same_bytes_for_every_preset_and_number_of_workers(tmp_path, preset):
+    for workers in (1, 2):
+        write_clocks(tmp_path / str(workers), workers=workers, preset=preset, n=40)
+    assert content(tmp_path / "1") == content(tmp_path / "2")
+
+
+def test_imagefolder_holds_the_same_records(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    from datasets import load_dataset
+
+    options = {"n": 40, "preset": "varied", "splits": {"train": 0.7, "test": 0.3}}
+    write_clocks(tmp_path / "parquet", **options)
+    write_clocks(tmp_path / "pictures", format="imagefolder", **options)
+    assert manifest(tmp_path / "parquet")["content_hash"] == manifest(tmp_path / "pictures")["content_hash"]
+    assert manifest(tmp_path / "parquet")["counts"] == manifest(tmp_path / "pictures")["counts"]
+    by_id = {row["id"]: row for row in rows(tmp_path / "parquet")}
+    found = 0
+    for lines in (tmp_path / "pictures" / "data").glob("*/metadata.jsonl"):
+        for line in lines.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            picture = (lines.parent / row.pop("file_name")).read_bytes()
+            assert {**row, "image": {"bytes": picture, "path": None}} == by_id[row["id"]]
+            found += 1
+    assert found == 40
+    data = load_dataset(str(tmp_path / "pictures"), cache_dir=str(tmp_path / "cache"))
+    assert {split: len(part) for split, part in data.items()} == manifest(tmp_path / "pictures")["counts"]
+    assert isinstance(data["train"][0]["image"], Image.Image) and set(data["train"].column_names) == set(COLUMNS)
+
+
+def test_a_cut_imagefolder_run_is_completed(tmp_path, monkeypatch):
+    write_dataset(plan(tmp_path / "straight", format="imagefolder"), count_up())
+    with pytest.raises(RuntimeError, match="power cut"):
+        write_dataset(plan(tmp_path / "cut", format="imagefolder"), count_up(fail_at=25))
+    assert [path.name for path in (tmp_path / "cut").iterdir()] == [".partial"]
+    write_dataset(plan(tmp_path / "cut", format="imagefolder"), count_up())
+    assert content(tmp_path / "cut") == content(tmp_path / "straight")
+    with pytest.raises(ValueError, match="was made with format 'imagefolder', this run has 'parquet'"):
+        write_dataset(plan(tmp_path / "cut"), count_up())
+
+
 def test_pieces_agree_with_the_whole_and_their_hashes_add_up(tmp_path):
     write_clocks(tmp_path / "whole", n=50)
     write_clocks(tmp_path / "a", n=20)
@@ -238,25 +280,32 @@ def test_a_run_cut_between_the_last_renames_is_completed(tmp_path, monkeypatch, 
     assert content(tmp_path / "cut") == content(tmp_path / "straight")
 
 
-def test_a_killed_command_is_completed_by_the_same_command(tmp_path):
+def test_ten_kills_at_random_moments_and_the_same_command_again(tmp_path):
     out = tmp_path / "killed"
-    argv = ["--n", "3000", "--out", str(out), "--preset", "plain", "--size", "64", "--shard-size", "100", "--workers", "2"]
-    running = subprocess.Popen(
-        [sys.executable, "-m", "synth.clocks", *argv], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    argv = ["--n", "4000", "--out", str(out), "--preset", "plain", "--size", "64", "--shard-size", "50"]
+    command, moments, kept = [sys.executable, "-m", "synth.clocks", *argv], Random(3), set()
     data = out / ".partial" / "data"
-    deadline = time.monotonic() + 60
-    while not (data.exists() and any(data.iterdir())) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.kill(running.pid, signal.SIGKILL)
-    running.wait()
-    assert not (out / "data").exists() and not (out / "manifest.json").exists()
-    there = {path.name: path.stat().st_mtime_ns for path in data.iterdir()}
-    again = subprocess.run([sys.executable, "-m", "synth.clocks", *argv], capture_output=True, text=True)
+
+    def finished():
+        return {(path.name, path.stat().st_mtime_ns) for path in data.iterdir()} if data.exists() else set()
+
+    for kill in range(10):
+        running = subprocess.Popen(
+            [*command, "--workers", str(1 + kill % 2)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + 20
+        while kill % 3 and finished() == kept and time.monotonic() < deadline:  # every third one before anything is there
+            time.sleep(0.005)
+        time.sleep(0.25 * moments.random())
+        os.kill(running.pid, signal.SIGKILL)
+        running.wait()
+        assert not (out / "data").exists()  # nothing that loads as a whole
+        assert kept <= finished()  # what was finished is never drawn again
+        kept = finished()
+    again = subprocess.run([*command, "--workers", "2"], capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
-    assert again.stdout.startswith("wrote 3,000 records")
-    assert there and all((out / "data" / name).stat().st_mtime_ns == stamp for name, stamp in there.items())
-    write_clocks(tmp_path / "straight", n=3000, size=64, shard_size=100, workers=2)
+    assert kept and all((out / "data" / name).stat().st_mtime_ns == stamp for name, stamp in kept)
+    write_clocks(tmp_path / "straight", n=4000, size=64, shard_size=50, workers=2)
     assert content(out) == content(tmp_path / "straight")
 
 
