@@ -227,7 +227,7 @@ def _dataset(data: str | None) -> Path | None:
 
 def _run_meta(source: Path) -> dict[str, Any] | None:
     """What identifies the run, written once beside the predictions; absent for files made by hand."""
-    path = source.with_name("predictions.meta.json")
+    path = source.with_suffix(".meta.json")
     if not path.is_file():
         return None
     try:

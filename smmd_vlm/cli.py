@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from smmd_vlm.config import ExportConfig, PredictConfig, QuickstartConfig, StudyConfig, TinyConfig, VocabConfig
+from smmd_vlm.processes import JobFailed
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,14 @@ def main(argv: list[str] | None = None) -> int:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # Rust threads do not survive a fork into data workers
     try:
         return call(name, rest)
-    except (ValueError, argparse.ArgumentError, FloatingPointError, KeyboardInterrupt) as error:
+    except (ValueError, argparse.ArgumentError, FloatingPointError, OSError, ImportError, KeyboardInterrupt) as error:
         if os.environ.get("SMMD_VLM_TRACEBACK"):
             traceback.print_exc()
         print(f"smmd-vlm {name}: {' '.join(str(error).split()) or 'stopped'}", file=sys.stderr)
         return 2 if isinstance(error, (ValueError, argparse.ArgumentError)) else 1
+    except JobFailed as error:  # a command of ours said more than a sentence
+        print(f"smmd-vlm {name}: {error}", file=sys.stderr)
+        return 1
 
 
 def call(name: str, argv: list[str]) -> int:

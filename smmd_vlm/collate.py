@@ -144,7 +144,12 @@ class Encoder:
         return encoded
 
     def check_text(self, record: Record) -> None:
-        """A ValueError when the question or the answer holds a control token: it would be read as one."""
+        """A ValueError when the text holds a control token, or marks for other images than there are."""
+        marks = record.question.count(IMAGE_MARK) if record.images else 0
+        if marks not in (0, len(record.images)):
+            raise ValueError(
+                f"record {record.id!r}: expected as many {IMAGE_MARK} marks as images, got {marks} and {len(record.images)}"
+            )
         for name, text in (("question", record.question), ("answer", record.answer)):
             for token in self.control_tokens:
                 if token in text and not token.isdigit():

@@ -6,6 +6,7 @@ derived by jsonargparse, which evaluates this module's annotations: nothing here
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -54,6 +55,12 @@ class LoraConfig:
     def __post_init__(self) -> None:
         if self.r < 1:
             raise ValueError(f"lora.r must be >= 1, got {self.r}; lora.enabled=false trains the whole model")
+        try:
+            re.compile(self.target_modules or "")
+        except re.error as error:
+            raise ValueError(
+                f"lora.target_modules must be a regular expression, got {self.target_modules!r} ({error})"
+            ) from None
         if not 0 <= self.lora_dropout < 1:
             raise ValueError(f"lora.lora_dropout must be in [0, 1), got {self.lora_dropout}")
 
@@ -172,7 +179,7 @@ class PredictConfig:
     system_prompt: str | None = None
     image_max_tokens: int | None = None
     device: str | None = None
-    dtype: str | None = None
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = None
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "max_new_tokens", "limit", "image_max_tokens"):

@@ -7,15 +7,18 @@ a transparent pixel is paper, not the colour hidden under it.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from PIL import Image, ImageOps
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from smmd_vlm.records import Record, read_jsonl
 from smmd_vlm.rows import to_record
@@ -33,13 +36,24 @@ class FolderRecords(Sequence[Record]):
                 f"expected a dataset folder with manifest.json and data/*.parquet, got {folder}; "
                 "make one with `python -m synth.clocks --out FOLDER`, or pass a .jsonl file of {image, question, answer}"
             )
-        counts = json.loads(manifest.read_text(encoding="utf-8")).get("counts", {})
+        content = _json(manifest)
+        counts = content.get("counts", {}) if isinstance(content, dict) else None
+        if not isinstance(counts, dict):
+            raise ValueError(f"{manifest}: expected an object with counts for every split; make the folder again")
         files = sorted(str(path) for path in (folder / "data").glob(f"{split}-*.parquet"))
         if not files:
             raise ValueError(f"{folder} has no split {split!r}; it has {', '.join(counts) or 'none'}")
         import datasets
 
-        self.rows = datasets.Dataset.from_parquet(files, split=split)
+        try:
+            self.rows = datasets.Dataset.from_parquet(files, split=split)
+        except Exception as error:  # whatever pyarrow and datasets raise on a file that is cut short
+            raise ValueError(
+                f"{folder}: expected readable Parquet files, got an error ({' '.join(str(error).split())[:200]}); make the folder again"
+            ) from None
+        if not len(self.rows):
+            raise ValueError(f"{folder} has no records of split {split!r}")
+        self.folder = folder
         missing = [name for name in ("id", "image", "question", "answer") if name not in self.rows.column_names]
         if missing:
             raise ValueError(f"{folder}: expected the columns id, image, question and answer, {', '.join(missing)} missing")
@@ -56,7 +70,13 @@ class FolderRecords(Sequence[Record]):
     def __getitem__(self, index: int) -> Record:
         row = self.rows[index]
         image = row["image"]
-        row["image"] = image["bytes"] if isinstance(image, dict) else image
+        if isinstance(image, dict):
+            if image["bytes"] is None:
+                raise ValueError(
+                    f"{self.folder}: record {row['id']!r} holds an image's path instead of its bytes; write the images into the Parquet files"
+                )
+            image = image["bytes"]
+        row["image"] = image
         return Record(**{name: row[name] for name in _FIELDS if name in row})
 
 
@@ -88,17 +108,26 @@ def _numbered_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix == ".jsonl":
         yield from read_jsonl(path)
     elif path.suffix == ".json":
-        try:
-            rows = json.loads(path.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path}: expected JSON, got an error in line {error.lineno} ({error.msg})") from None
+        rows = _json(path)
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise ValueError(f"{path}: expected a list of objects")
         yield from enumerate(rows, start=1)
     else:
-        with open(path, encoding="utf-8", newline="") as lines:
+        csv.field_size_limit(2**31 - 1)
+        with open(path, encoding="utf-8-sig", newline="") as lines:
             for number, row in enumerate(csv.DictReader(lines), start=2):
-                yield number, {name: value for name, value in row.items() if name is not None and value != ""}
+                if None in row:
+                    raise ValueError(
+                        f"{path}, line {number}: more cells than the header has; put quotes around text that holds a comma"
+                    )
+                yield number, {name: value for name, value in row.items() if value not in ("", None)}
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}: expected JSON, got an error in line {error.lineno} ({error.msg})") from None
 
 
 class HubRecords(Sequence[Record]):
@@ -145,14 +174,13 @@ def load_records(path: str | Path, split: str) -> Sequence[Record]:
 
 def open_image(data: bytes, record_id: str = "") -> Image.Image:
     """Encoded bytes -> RGB image, upright, transparency composited on white; undecodable bytes are a ValueError."""
-    try:
+    with _named(data, record_id):
         image = Image.open(io.BytesIO(data))
         image.load()
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise ValueError(
-            f"record {record_id!r}: expected an image that Pillow can read, got {len(data)} bytes ({error})"
-        ) from None
-    image = ImageOps.exif_transpose(image)
+        image = ImageOps.exif_transpose(image)
+    _refuse_float(image, record_id)
+    if image.mode.startswith("I"):  # 16 bits; a plain conversion would clip everything above 255 to white
+        image = Image.fromarray((np.asarray(image).astype(np.int64).clip(0, 65535) // 257).astype(np.uint8))
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
         layer = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
@@ -161,17 +189,46 @@ def open_image(data: bytes, record_id: str = "") -> Image.Image:
 
 def check_image(data: bytes, record_id: str = "") -> None:
     """Raise the ValueError of `open_image` at a fraction of its cost: a PNG by its checksums, a JPEG at 1/8 scale."""
-    try:
+    with _named(data, record_id):
         image = Image.open(io.BytesIO(data))
+        _refuse_float(image, record_id)
         if image.format == "PNG":
             image.verify()
         else:
             image.draft("RGB", (max(1, image.width // 8), max(1, image.height // 8)))
             image.load()
+
+
+@contextmanager
+def _named(data: bytes, record_id: str) -> Iterator[None]:
+    """Pillow's errors as a ValueError with the record's id."""
+    try:
+        yield
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        if str(error).startswith("record "):
+            raise
+        why = "no image format that Pillow knows" if isinstance(error, UnidentifiedImageError) else error
         raise ValueError(
-            f"record {record_id!r}: expected an image that Pillow can read, got {len(data)} bytes ({error})"
+            f"record {record_id!r}: expected an image that Pillow can read, got {len(data)} bytes ({why})"
         ) from None
+
+
+def _refuse_float(image: Image.Image, record_id: str) -> None:
+    if image.mode == "F":
+        raise ValueError(
+            f"record {record_id!r}: expected 8 or 16 bits a channel, got floating-point pixels, whose range nothing says; save it as PNG"
+        )
+
+
+def fingerprint(path: str | Path) -> str | None:
+    """What identifies a dataset: a folder's content hash from its manifest, a file's SHA-256; None for a hub dataset."""
+    source = Path(path)
+    if source.is_dir():
+        content = _json(source / "manifest.json")
+        if "content_hash" in content:
+            return str(content["content_hash"])
+        source = source / "manifest.json"
+    return "sha256:" + hashlib.sha256(source.read_bytes()).hexdigest() if source.is_file() else None
 
 
 def image_size(data: bytes) -> tuple[int, int]:

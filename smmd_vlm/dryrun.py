@@ -20,20 +20,22 @@ import torch
 import yaml
 from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor, PretrainedConfig, ProcessorMixin
 
-from smmd_vlm import memory, preflight
+from smmd_vlm import memory, preflight, runfolder
 from smmd_vlm.collate import Collator, EncodedRecords
 from smmd_vlm.config import ModelConfig
-from smmd_vlm.model import add_lora, family_of, load_base
+from smmd_vlm.model import add_lora, family_of, freeze_vision, load_base
 from smmd_vlm.prepare import Prepared, prepare
 from smmd_vlm.runconfig import Config
 from smmd_vlm.tiny import build_model, build_processor, compact_tokenizer
 from smmd_vlm.trainer import terms_of
+from smmd_vlm.visioncache import check_tower_is_frozen
 
 SHAPES = Path(__file__).parents[1] / "configs" / "shapes"
 
 
 def dry_run(config: Config) -> None:
     """Print the whole plan; a ValueError where the run itself would refuse."""
+    runfolder.check_free(Path(config.train.output_dir), resuming=False)
     hf_config, source = _shape(config.model)
     family_of(hf_config.model_type)
     processor, words = _processor(config.model, hf_config)
@@ -123,7 +125,7 @@ def _footprint(
         layers=text.num_hidden_layers,
         tokens=batch * stats.longest,
         checkpointing=config.train.activation_checkpointing,
-        kept_rows=batch * -(-stats.answer_tokens // len(stats.ids)),
+        kept_rows=batch * -(-stats.answer_tokens // stats.records),
         vocabulary=text.vocab_size,
     )
 
@@ -159,11 +161,15 @@ def _rehearse(hf_config: PretrainedConfig, config: Config, prepared: Prepared) -
         options: dict[str, Any] = {"load_in_4bit": config.model.load_in_4bit, "dtype": config.model.dtype}
         model = load_base(ModelConfig(model_name_or_path=folder, **options))
     model = add_lora(model, config.lora, load_in_4bit=config.model.load_in_4bit)
+    if config.data.vision_cache is not None:
+        check_tower_is_frozen(model)
+    if set(prepared.stats.image_token_counts) == {0}:
+        freeze_vision(model)
     if config.train.activation_checkpointing:
         model.base_model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=config.train.learning_rate)
-    size = min(config.train.per_device_train_batch_size, len(prepared.stats.ids), 4)
+    size = min(config.train.per_device_train_batch_size, prepared.stats.records, 4)
     samples = EncodedRecords(prepared.records, prepared.encoder)
     batch = Collator(processor)([samples[index] for index in range(size)])
     batch = {name: value.to(model.device) if isinstance(value, torch.Tensor) else value for name, value in batch.items()}

@@ -11,15 +11,20 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
+import yaml
 
 from smmd_vlm.collate import Collator, Encoder
 from smmd_vlm.config import ExportConfig
 from smmd_vlm.dataset import load_records
-from smmd_vlm.model import load_for_prediction, load_merged
+from smmd_vlm.model import load_for_prediction, load_merged, trained_config, trained_system_prompt
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, ProcessorMixin
 
 # a merged model in bfloat16 differs by rounding; beyond this the adapter has not arrived
 WORST_RELATIVE_DIFFERENCE = 0.1
@@ -37,7 +42,8 @@ def export(config: ExportConfig) -> int:
     records = load_records(config.data, config.split)
     count = min(config.samples, len(records))
     model, processor = load_for_prediction(config.model)
-    encoder = Encoder(processor, with_answer=False)
+    system_prompt = trained_system_prompt(config.model)
+    encoder = Encoder(processor, with_answer=False, system_prompt=system_prompt)
     batch = Collator(processor, "left")([encoder(records[index]) for index in range(count)])
     batch.pop("ids")
     inputs = {name: value.to(model.device) for name, value in batch.items()}
@@ -57,16 +63,31 @@ def export(config: ExportConfig) -> int:
             f"merging moves the logits by {off:.4g}, more than a tenth of what the adapter does ({moved:.4g}); use --dtype float32"
         )
 
-    temporary = out.with_name(out.name + ".partial")
-    shutil.rmtree(temporary, ignore_errors=True)
-    merged.save_pretrained(temporary)
-    processor.save_pretrained(temporary)
-    if merged.generation_config is not None:
-        merged.generation_config.save_pretrained(temporary)
-    origin = {"from": config.model, "dtype": config.dtype, "logit_rms_adapter": moved, "logit_rms_merge": off, "samples": count}
-    (temporary / "export.json").write_text(json.dumps(origin, indent=2) + "\n", encoding="utf-8")
-    if out.exists():
-        out.rmdir()
-    os.replace(temporary, out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as scratch:
+        _write(Path(scratch) / "model", merged, processor, config, moved=moved, off=off)
+        if out.exists():
+            out.rmdir()
+        os.replace(Path(scratch) / "model", out)
     print(f"wrote the merged model to {out}")
     return 0
+
+
+def _write(
+    folder: Path, merged: PreTrainedModel, processor: ProcessorMixin, config: ExportConfig, *, moved: float, off: float
+) -> None:
+    """Weights, processor, chat template, generation config, the run's config.yaml (prompt and budget) and where it came from."""
+    merged.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    if merged.generation_config is not None:
+        merged.generation_config.save_pretrained(folder)
+    if (trained := trained_config(config.model)) is not None:
+        (folder / "config.yaml").write_text(yaml.safe_dump(trained, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    origin = {
+        "from": config.model,
+        "dtype": config.dtype,
+        "logit_rms_adapter": moved,
+        "logit_rms_merge": off,
+        "samples": config.samples,
+    }
+    (folder / "export.json").write_text(json.dumps(origin, indent=2) + "\n", encoding="utf-8")

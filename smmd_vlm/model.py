@@ -14,7 +14,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import yaml
@@ -59,9 +59,14 @@ def load_processor(config: ModelConfig) -> ProcessorMixin:
     """The processor saved beside the model (tokenizer, image processor, chat template)."""
     from transformers import AutoProcessor
 
-    processor = AutoProcessor.from_pretrained(
-        config.model_name_or_path, revision=config.revision, trust_remote_code=config.trust_remote_code
-    )
+    try:
+        processor = AutoProcessor.from_pretrained(
+            config.model_name_or_path, revision=config.revision, trust_remote_code=config.trust_remote_code
+        )
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"expected a model folder or hub name with a processor, got {config.model_name_or_path!r} ({str(error).splitlines()[0]})"
+        ) from None
     if not getattr(processor, "chat_template", None):
         raise ValueError(
             f"{config.model_name_or_path} has no chat template; expected an instruction-tuned model, take one of its -Instruct kind"
@@ -160,19 +165,30 @@ def load_merged(path: str, dtype: torch.dtype) -> PreTrainedModel:
     return _with_adapter(base.to(dtype), path).merge_and_unload().eval()
 
 
+def trained_config(path: str) -> dict[str, Any] | None:
+    """config.yaml of the run that `path` is, or a checkpoint-N inside it, or was exported from; None for other models."""
+    folder = Path(path)
+    for place in (folder, folder.parent) if folder.name.startswith("checkpoint-") else (folder,):
+        if (place / "config.yaml").is_file():
+            return yaml.safe_load((place / "config.yaml").read_text(encoding="utf-8"))
+    return None
+
+
 def trained_model(path: str, **overrides: object) -> ModelConfig:
     """The model section that an adapter was trained with, from the run's config.yaml (or the adapter's own note)."""
-    folder = Path(path)
-    config = next((place / "config.yaml" for place in (folder, folder.parent) if (place / "config.yaml").is_file()), None)
-    if config is not None:  # in the run, or beside a checkpoint-N inside it
-        section = yaml.safe_load(config.read_text(encoding="utf-8"))["model"]
+    config = trained_config(path)
+    if config is not None:
+        section = config["model"]
     else:
-        section = {
-            "model_name_or_path": json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))[
-                "base_model_name_or_path"
-            ]
-        }
+        note = json.loads((Path(path) / "adapter_config.json").read_text(encoding="utf-8"))
+        section = {"model_name_or_path": note["base_model_name_or_path"]}
     return ModelConfig(**{**section, **overrides})
+
+
+def trained_system_prompt(path: str) -> str | None:
+    """The system prompt that a run was trained with; its answers without it would be another model's."""
+    config = trained_config(path)
+    return None if config is None else config["data"]["system_prompt"]
 
 
 def _with_adapter(base: PreTrainedModel, path: str) -> torch.nn.Module:

@@ -19,7 +19,7 @@ import torch
 
 from smmd_vlm.collate import Collator, Encoder, image_budget, set_image_budget
 from smmd_vlm.config import PredictConfig
-from smmd_vlm.dataset import load_records
+from smmd_vlm.dataset import fingerprint, load_records
 from smmd_vlm.records import Prediction, Record, read_jsonl
 
 if TYPE_CHECKING:
@@ -74,14 +74,15 @@ def predict(config: PredictConfig) -> int:
     """`smmd-vlm predict`: write config.out. Errors are ValueErrors, raised before the model is loaded where they can be."""
     from tqdm import tqdm
 
-    from smmd_vlm.model import load_for_prediction
+    from smmd_vlm.model import load_for_prediction, trained_system_prompt
     from smmd_vlm.preflight import check_records
 
     out = Path(config.out)
     records = load_records(config.data, config.split)
     ids = [record.id for record in check_records(records, config.limit)]
     identity = {
-        "model": config.model, "data": config.data, "split": config.split, "max_new_tokens": config.max_new_tokens,
+        "model": _place(config.model), "data": _place(config.data),
+        "data_hash": fingerprint(config.data), "split": config.split, "max_new_tokens": config.max_new_tokens,
         "system_prompt": config.system_prompt, "image_max_tokens": config.image_max_tokens, "dtype": config.dtype,
         "weights": _weights(config.model),
     }  # fmt: skip
@@ -97,8 +98,15 @@ def predict(config: PredictConfig) -> int:
         set_image_budget(processor, min(image_budget(processor)[0], config.image_max_tokens), config.image_max_tokens)
     device = config.device or ("cuda" if torch.cuda.is_available() else "cpu")
     if not getattr(model, "is_quantized", False):
-        model.to(device)
-    encoder = Encoder(processor, with_answer=False, system_prompt=config.system_prompt or _trained_system_prompt(config.model))
+        try:
+            model.to(device)
+        except RuntimeError as error:
+            raise ValueError(
+                f"--device {device} cannot be used ({str(error).splitlines()[0]}); name another, or leave it out"
+            ) from None
+    encoder = Encoder(processor, with_answer=False, system_prompt=config.system_prompt or trained_system_prompt(config.model))
+    for record in todo:  # before anything is written
+        encoder.check_text(record)
     out.parent.mkdir(parents=True, exist_ok=True)
     _write_meta(out, identity, processor, model)
     with (
@@ -133,7 +141,10 @@ def _finished(out: Path, identity: dict[str, Any]) -> set[str]:
     if not out.exists():
         return set()
     meta = _meta_path(out)
-    written = json.loads(meta.read_text(encoding="utf-8")).get("run") if meta.is_file() else None
+    try:
+        written = json.loads(meta.read_text(encoding="utf-8")).get("run") if meta.is_file() else None
+    except (json.JSONDecodeError, AttributeError):
+        raise ValueError(f"{meta} is not readable, so nothing says who wrote {out}; remove both, or name a new --out") from None
     if written != identity:
         differs = "it has no .meta.json" if written is None else ", ".join(
             f"{name} {written.get(name)!r} instead of {value!r}" for name, value in identity.items() if written.get(name) != value
@@ -166,6 +177,11 @@ def _write_meta(out: Path, identity: dict[str, Any], processor: ProcessorMixin, 
     os.replace(temporary, _meta_path(out))
 
 
+def _place(name: str) -> str:
+    """A local path in one spelling; a hub name as it is."""
+    return str(Path(name).resolve()) if Path(name).exists() else name
+
+
 def _weights(model: str) -> str | None:
     """SHA-256 of a local model's or adapter's safetensors, so that answers of a retrained run are not mixed with older ones."""
     files = sorted(Path(model).glob("*.safetensors")) if Path(model).is_dir() else []
@@ -174,10 +190,3 @@ def _weights(model: str) -> str | None:
         with open(path, "rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest() if files else None
-
-
-def _trained_system_prompt(model: str) -> str | None:
-    import yaml
-
-    config = Path(model) / "config.yaml"
-    return yaml.safe_load(config.read_text(encoding="utf-8"))["data"]["system_prompt"] if config.is_file() else None

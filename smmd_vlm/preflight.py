@@ -5,6 +5,7 @@ Each check raises one sentence (ValueError); none trains or changes anything.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 class DataStats:
     """What a scan of the records found."""
 
-    ids: frozenset[str]
+    records: int
+    contents: frozenset[bytes]  # a hash of question and images for every record
     longest: int  # tokens of the longest sample, image and answer included
     image_token_counts: dict[int, int]  # image tokens of a sample -> how many samples
     answer_tokens: int  # supervised tokens, end tokens included
@@ -36,7 +38,7 @@ class DataStats:
         low, high = min(self.image_token_counts), max(self.image_token_counts)
         share = self.numeric_tokens / self.answer_tokens
         return (
-            f"{len(self.ids)} samples, longest {self.longest} tokens, {low} to {high} image tokens each, "
+            f"{self.records} samples, longest {self.longest} tokens, {low} to {high} image tokens each, "
             f"{self.numeric_tokens} of {self.answer_tokens} supervised tokens are numbers ({share:.1%})"
         )
 
@@ -54,6 +56,11 @@ def check_records(records: Sequence[Record], count: int | None = None) -> Iterat
         seen.add(record.id)
         for image in record.images:
             check_image(image, record.id)
+            width, height = image_size(image)
+            if max(width, height) > 200 * min(width, height):  # the rule of Qwen's image processors
+                raise ValueError(
+                    f"record {record.id!r}: expected an image at most 200 times as long as wide, got {width} x {height} pixels"
+                )
         yield record
 
 
@@ -62,11 +69,15 @@ def scan(records: Sequence[Record], encoder: Encoder, vocab: NumericVocab, count
     numbers, tokenizer = set(vocab.token_ids), encoder.tokenizer
     images = encoder.processor.image_processor
     prompts: dict[tuple[str, int], int] = {}  # tokens of a prompt whose images are one token each
-    ids: set[str] = set()
+    contents: list[bytes] = []
     longest = answer_tokens = numeric_tokens = 0
     image_token_counts: Counter[int] = Counter()
     for record in check_records(records, count):
-        ids.add(record.id)
+        contents.append(
+            hashlib.sha256(
+                record.question.encode() + b"".join(hashlib.sha256(image).digest() for image in record.images)
+            ).digest()
+        )
         encoder.check_text(record)
         key = (record.question, len(record.images))
         if key not in prompts:
@@ -86,15 +97,15 @@ def scan(records: Sequence[Record], encoder: Encoder, vocab: NumericVocab, count
         image_token_counts[tokens] += 1
         answer_tokens += len(answer) + 1
         numeric_tokens += sum(token in numbers for token in answer)
-    return DataStats(frozenset(ids), longest, dict(image_token_counts), answer_tokens, numeric_tokens)
+    return DataStats(len(contents), frozenset(contents), longest, dict(image_token_counts), answer_tokens, numeric_tokens)
 
 
 def check_no_leak(train: DataStats, evaluation: DataStats) -> None:
-    """Evaluation records must not be training records (rows of a .jsonl file without a split belong to every split)."""
-    shared = train.ids & evaluation.ids
+    """No evaluation question about the same images is a training question (rows without a split belong to every split)."""
+    shared = train.contents & evaluation.contents
     if shared:
         raise ValueError(
-            f"{len(shared)} of {len(evaluation.ids)} evaluation records are also training records, for example {min(shared)!r}; "
+            f"{len(shared)} of {evaluation.records} evaluation questions are training questions about the same images; "
             "give the rows a split, or name another data.eval_dataset"
         )
 
@@ -103,7 +114,7 @@ def check_numbers_are_learned(stats: DataStats, loss: LossConfig) -> None:
     """A numeric loss that never fires looks like a healthy run; refuse it."""
     if loss.name != "none" and loss.weight > 0 and stats.numeric_tokens == 0:
         raise ValueError(
-            f"expected number tokens among the answers for loss {loss.name!r}, got none in {len(stats.ids)} records; "
+            f"expected number tokens among the answers for loss {loss.name!r}, got none in {stats.records} records; "
             'check the answers, or set loss.name: "none"'
         )
 
@@ -136,6 +147,21 @@ def show_sample(record: Record, encoder: Encoder, vocab: NumericVocab) -> str:
         text = encoder.tokenizer.decode([token])
         shown.append(text if label == IGNORE_INDEX else f"{{{text}}}" if token in numbers else f"[{text}]")
     return repr("".join(shown))
+
+
+TEACHER_FORCED = ("loss", "cross_entropy", "numeric_loss", "numeric_token_accuracy", "numeric_token_abs_error")
+WRITTEN = (
+    "exact", "unparsed", "within_1_min", "within_5_min", "mean_error_min", "relaxed", "within_5_percent", "within_tolerance",
+    "mean_absolute_error",
+)  # fmt: skip
+
+
+def check_best_metric(name: str | None, *, generates: bool) -> None:
+    """metric_for_best_model is one that evaluate() returns; the Trainer would find out at the first evaluation."""
+    known = (*TEACHER_FORCED, *(WRITTEN if generates else ()))
+    if name is not None and name.removeprefix("eval_") not in known:
+        hint = "" if generates or name.removeprefix("eval_") not in WRITTEN else "; set eval.generate_samples > 0 for it"
+        raise ValueError(f"train.metric_for_best_model must be one of {', '.join(known)}, got {name!r}{hint}")
 
 
 def check_head(model: torch.nn.Module, vocab: NumericVocab) -> None:

@@ -36,9 +36,15 @@ class Prepared:
 def prepare(config: Config, processor: ProcessorMixin) -> Prepared:
     """Build and check; every mistake in data or settings is a ValueError of one sentence."""
     data = config.data
+    preflight.check_best_metric(config.train.metric_for_best_model, generates=config.eval.generate_samples > 0)
     set_image_budget(processor, data.image_min_tokens, data.image_max_tokens)
     vocab = NumericVocab.from_tokenizer(processor.tokenizer, config.loss.vocab)
-    objective = NumericObjective(vocab, config.loss.name, config.loss.weight, **config.loss.options)
+    try:
+        objective = NumericObjective(vocab, config.loss.name, config.loss.weight, **config.loss.options)
+    except (TypeError, RuntimeError) as error:
+        raise ValueError(
+            f"loss {config.loss.name!r} cannot take the options {config.loss.options} ({error}); docs/losses.md lists them"
+        ) from None
     encoder = Encoder(processor, system_prompt=data.system_prompt, max_length=data.max_length)
     records = load_records(data.dataset, data.train_split)
     stats = preflight.scan(records, encoder, vocab, data.max_train_samples)

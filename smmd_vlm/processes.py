@@ -11,9 +11,14 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+
+class JobFailed(RuntimeError):
+    """A command of ours ended badly; the message holds the end of its output."""
 
 
 def start(module: str, arguments: list[str], *, threads: int | None = None, **options: Any) -> subprocess.Popen:
@@ -33,23 +38,27 @@ def run(module: str, *arguments: object) -> None:
     process = start(module, words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     output, _ = process.communicate()
     if process.returncode:
-        raise RuntimeError(
+        raise JobFailed(
             f"`python -m {module} {shlex.join(words)}` ended with exit code {process.returncode}:\n{output[-4000:]}"
         )
 
 
 @dataclass
 class Job:
-    """Commands (module, arguments) that run one after another, and the run folder whose metrics.jsonl tells how far it is."""
+    """Commands (module, arguments) that run one after another, and the run folder whose metrics.jsonl tells how far it is.
+
+    done: called once the last command has ended well.
+    """
 
     commands: list[tuple[str, list[str]]]
     run: Path
+    done: Callable[[], object] = lambda: None
 
 
 def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | None = None) -> None:
     """Jobs by name, as many side by side as there are cores (or `parallel`), one thread each.
 
-    steps: optimizer steps of each job, for the bar. The first job that fails ends the others and is a RuntimeError with the
+    steps: optimizer steps of each job, for the bar. The first job that fails ends the others and is a JobFailed with the
     end of its log.
     """
     from tqdm import tqdm
@@ -75,11 +84,12 @@ def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | No
                         continue
                     if code:
                         tail = (logs / f"{name}.log").read_text(encoding="utf-8")[-4000:]
-                        raise RuntimeError(f"{name} ended with exit code {code}:\n{tail}")
+                        raise JobFailed(f"{name} ended with exit code {code}:\n{tail}")
                     if left[name]:
                         running[name] = _next(left[name], logs / f"{name}.log", "a")
                     else:
                         del running[name]
+                        jobs[name].done()
         finally:
             for process in running.values():
                 process.terminate()

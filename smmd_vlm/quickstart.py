@@ -136,7 +136,7 @@ def _closing_words(out: Path, summary: dict[str, Any], figure: Path) -> str:
     lines += [
         "",
         f"{settings['test_clocks']} test clocks; exact in percent, on times seen in training and on times held out apart.",
-        f"SMMD's weight is 1 here, chosen on seed {settings['weight_chosen_on_seed']}, which is not shown. One seed is no evidence: --seeds 5 --with-controls.",
+        f"SMMD's weight is 1 here, chosen on seed {settings['weight_chosen_on_seed']}, which is not shown. One seed is no evidence: --seeds 5 --with_controls true.",
         f"time: {stages}; {settings['total_seconds']:.0f} s in all",
         "",
         f"  figure       {figure}",

@@ -75,6 +75,16 @@ class Prediction:
 
     def __post_init__(self) -> None:
         _require_text(self, "id", "question", "answer", "prediction")
+        for name, kinds in _OPTIONAL.items():
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
+                raise ValueError(
+                    f"prediction {self.id!r}: {name} must be {kinds[-1].__name__} or absent, got {type(value).__name__}"
+                )
+        if self.tolerance is not None and not 0 <= self.tolerance < float("inf"):
+            raise ValueError(
+                f"prediction {self.id!r}: tolerance must be a finite number >= 0 or absent, got {self.tolerance!r}"
+            )
         if self.answer_type is not None and self.answer_type not in ANSWER_TYPES:
             raise ValueError(
                 f"prediction {self.id!r}: answer_type must be one of {', '.join(ANSWER_TYPES)} or absent, got {self.answer_type!r}"
@@ -99,7 +109,7 @@ class Prediction:
 
 def read_jsonl(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number from 1, object) for every non-blank line; a bad line is a ValueError that names it."""
-    with open(path, encoding="utf-8") as lines:
+    with open(path, encoding="utf-8-sig") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
@@ -132,8 +142,21 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
+_OPTIONAL: dict[str, tuple[type, ...]] = {
+    "group": (str,), "kind": (str,), "unit": (str,), "image": (str,), "finish_reason": (str,),
+    "tolerance": (int, float), "prompt_tokens": (int,), "new_tokens": (int,),
+}  # fmt: skip
+
+
 def _require_text(row: Record | Prediction, *names: str) -> None:
     for name in names:
         value = getattr(row, name)
         if not isinstance(value, str):
             raise ValueError(f"{type(row).__name__.lower()} {row.id!r}: {name} must be text, got {type(value).__name__}")
+        if not value.isascii():
+            try:
+                value.encode("utf-8")
+            except UnicodeEncodeError:  # half of a surrogate pair: no file could hold it
+                raise ValueError(
+                    f"{type(row).__name__.lower()} {row.id!r}: {name} holds text that is not valid Unicode"
+                ) from None

@@ -39,6 +39,14 @@ def newest_checkpoint(run: Path) -> tuple[Path | None, list[str]]:
     return None, skipped
 
 
+def check_not_ended(run: Path) -> None:
+    """A finished run that kept no checkpoint cannot go on; starting over would overwrite it."""
+    if list(run.glob("*.safetensors")):
+        raise ValueError(
+            f"the run in {run} has ended and kept no checkpoint, so nothing can go on; start a new train.output_dir"
+        )
+
+
 def _broken(checkpoint: Path) -> str | None:
     """Why a checkpoint does not count; None when it does."""
     try:
@@ -65,6 +73,10 @@ def _broken(checkpoint: Path) -> str | None:
 def check_same_run(before: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise with every difference between the passports of the run and of its continuation."""
     differences = []
+    for key in sorted(before.get("recipe", {}).keys() | now["recipe"].keys()):
+        old, new = before.get("recipe", {}).get(key), now["recipe"].get(key)
+        if old != new:
+            differences.append(f"{key} was {_short(old)}, is {_short(new)}")
     for place in _FIXED:
         old, new = before, now
         for key in place:

@@ -7,15 +7,18 @@ fit is a ValueError that says what is missing; nothing is guessed, cut or replac
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from smmd_vlm.numerals import FLOAT, read_time
 from smmd_vlm.records import Record
 
 IMAGE_MARK = "<image>"  # where an image stands in a text; without marks images come before the text
 _FIELDS = {f.name for f in fields(Record)}
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
 # what others call our columns
 _ALIASES = {"question": ("query", "prompt"), "answer": ("label", "response")}
 _ROLES = {"human": "user", "gpt": "assistant", "user": "user", "assistant": "assistant", "system": "system"}
@@ -34,7 +37,7 @@ class ManyImages(Record):
 
 def to_record(row: Mapping[str, Any], *, where: str, default_id: str, folder: Path | None) -> Record:
     """`where` starts every message; image paths are relative to `folder` and must stay inside it (None: no paths)."""
-    flat = {name: value for name, value in row.items() if name in _FIELDS and name != "image"}
+    flat = {name: value for name, value in row.items() if name in _FIELDS and name != "image" and value is not None}
     turns = row.get("messages") or row.get("conversations")
     if turns is not None:
         flat["question"], flat["answer"], embedded = _one_turn(turns, where)
@@ -47,9 +50,11 @@ def to_record(row: Mapping[str, Any], *, where: str, default_id: str, folder: Pa
                     f"{where}: expected the keys image, question and answer (or messages, or conversations), {name} missing"
                 )
             flat[name] = _text(row[given], f"{where}: {given}")
-    listed = row.get("images")
-    if listed is None:
-        listed = [] if row.get("image") is None else row["image"] if isinstance(row["image"], list) else [row["image"]]
+    listed = row.get("images") if row.get("images") is not None else row.get("image")
+    listed = [] if listed is None else listed if isinstance(listed, list) else [listed]
+    other = [name for name in row if str(name).lower().startswith(("image", "img")) and name not in ("image", "images")]
+    if other and not listed and not embedded:
+        raise ValueError(f"{where}: expected an image under `image` or `images`, got the key {other[0]!r}; rename it")
     images = [_image_bytes(image, where, folder) for image in [*listed, *embedded]]
     marks = flat["question"].count(IMAGE_MARK)
     if marks not in (0, len(images)):
@@ -57,6 +62,14 @@ def to_record(row: Mapping[str, Any], *, where: str, default_id: str, folder: Pa
     path = next((image for image in listed if isinstance(image, str)), "")
     flat = {"id": default_id, "group": path, **flat}
     flat["id"] = str(flat["id"])
+    for name in ("value", "tolerance"):  # a CSV file has only text
+        if isinstance(flat.get(name), str):
+            try:
+                flat[name] = float(flat[name])
+            except ValueError:
+                raise ValueError(f"{where}: {name} must be a number, got {flat[name]!r}") from None
+    if "answer_type" not in flat:
+        flat["answer_type"], flat["value"] = _kind_of(flat["answer"], flat.get("value"))
     if images:
         flat["image"] = images[0]
     try:
@@ -65,8 +78,23 @@ def to_record(row: Mapping[str, Any], *, where: str, default_id: str, folder: Pa
         raise ValueError(f"{where}: {error}") from None
 
 
+def _kind_of(answer: str, value: float | None) -> tuple[str, float | None]:
+    """(answer_type, value) of a row that does not say: a time, a year, a number or a text, as `eval` reads an untyped gold."""
+    text = answer.strip()
+    if (minutes := read_time(text)) is not None:
+        return "time", minutes
+    if re.fullmatch(r"(1[89]|20)[0-9]{2}", text):
+        return "year", float(text)
+    plain = text.replace(",", "") if _GROUPED.fullmatch(text) else text
+    if FLOAT.fullmatch(plain) and abs(float(plain)) < float("inf"):
+        return "number", float(plain)
+    return "text", value
+
+
 def _one_turn(turns: Sequence[Mapping[str, Any]], where: str) -> tuple[str, str, list[Any]]:
     """(question, answer, images inside the content) of a conversation of one user and one assistant turn."""
+    if not isinstance(turns, list) or not all(isinstance(turn, Mapping) for turn in turns):
+        raise ValueError(f"{where}: expected a list of turns, each an object with role and content, got {type(turns).__name__}")
     roles = [_ROLES.get(str(turn.get("role", turn.get("from")))) for turn in turns]
     if roles != ["user", "assistant"]:
         hint = "; put a system message into data.system_prompt" if "system" in roles else "; make one row of every question"
@@ -76,8 +104,10 @@ def _one_turn(turns: Sequence[Mapping[str, Any]], where: str) -> tuple[str, str,
     for turn in turns:
         content = turn.get("content", turn.get("value"))
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
+            raise ValueError(f"{where}: expected a turn's content to be text or a list of parts, got {type(content).__name__}")
         text = []
-        for part in parts or []:
+        for part in parts:
             if part.get("type") == "image":
                 given = next((part[name] for name in ("image", "url", "path") if part.get(name) is not None), None)
                 images += [] if given is None else [given]

@@ -7,7 +7,7 @@ errors, 4.x names get the new name. YAML files and flags are parsed by jsonargpa
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,18 +66,11 @@ class Config:
     loss: LossConfig
     eval: EvalConfig
     train: TrainingArguments
+    train_settings: dict[str, Any]  # what was asked of `train`: the settings that differ from TrainingArguments' defaults
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for config.yaml: our sections whole, of `train` what differs from its defaults."""
-        sections = {name: asdict(getattr(self, name)) for name in SECTIONS}
-        default = type(self.train)(output_dir=self.train.output_dir)
-        train = {"output_dir": self.train.output_dir}
-        for item in fields(self.train):
-            value = getattr(self.train, item.name)
-            alias = item.name == "gradient_checkpointing"  # transformers keeps it equal to activation_checkpointing until v6
-            if item.init and not alias and item.name not in OWNED and value != getattr(default, item.name):
-                train[item.name] = value.value if hasattr(value, "value") else value
-        return {**sections, "train": train}
+        """Plain data for config.yaml, which `smmd-vlm train --config` reads back."""
+        return {name: asdict(getattr(self, name)) for name in SECTIONS} | {"train": dict(self.train_settings)}
 
 
 def train_parser(prog: str = "smmd-vlm train", *, with_training_arguments: bool = True) -> ArgumentParser:
@@ -115,15 +108,19 @@ def explain_train_keys(keys: list[str]) -> None:
             raise ValueError(f"train.{key} is a transformers 4.x name; use {RENAMED[key]} instead")
 
 
-def resolve(parsed: Namespace) -> Config:
-    """The parser's result as a Config, our own TrainingArguments fields put in."""
+def resolve(parsed: Namespace, defaults: Namespace) -> Config:
+    """The parser's result as a Config, our own TrainingArguments fields put in; `defaults` are the parser's own."""
     from transformers import TrainingArguments
 
     train = dict(parsed.train.as_dict())
+    settings = {name: value for name, value in train.items() if value != defaults.train.as_dict().get(name)}
     if not train.get("output_dir"):
         raise ValueError("train.output_dir must name the run folder to write, for example --train.output_dir runs/first")
     if train.get("report_to") is None:
         train["report_to"] = "none"
+    best = train.get("metric_for_best_model")
+    if best and train.get("greater_is_better") is None:  # the Trainer would take every metric but the loss for better when high
+        train["greater_is_better"] = not any(word in best for word in ("loss", "cross_entropy", "error", "unparsed"))
     train |= {
         "remove_unused_columns": False,
         "label_names": ["labels"],
@@ -133,7 +130,7 @@ def resolve(parsed: Namespace) -> Config:
         "activation_checkpointing_kwargs": {"use_reentrant": False},
     }
     sections = {name: section(**parsed[name].as_dict()) for name, section in SECTIONS.items()}
-    return Config(**sections, train=TrainingArguments(**train))
+    return Config(**sections, train=TrainingArguments(**train), train_settings=settings)
 
 
 def multiple_gpus_without_launcher() -> int:
@@ -148,17 +145,34 @@ def multiple_gpus_without_launcher() -> int:
 def parse(argv: list[str]) -> tuple[Config, Namespace]:
     """Flags and YAML -> (Config, the parser's result with `resume` and `dry_run`); every mistake is a ValueError of one sentence."""
     keys = [arg.removeprefix("--train.").partition("=")[0] for arg in argv if arg.startswith("--train.")]
-    for flag, value in zip(argv, [*argv[1:], ""], strict=True):
-        path = value if flag == "--config" else flag.removeprefix("--config=") if flag.startswith("--config=") else None
-        if path:
-            if not Path(path).is_file():
-                raise ValueError(f"expected a YAML file after --config, got {path!r}, which does not exist")
-            section = (yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}).get("train") or {}
-            keys += list(section)
+    for place, flag in enumerate(argv):
+        path = argv[place + 1] if flag == "--config" and place + 1 < len(argv) else None
+        path = flag.removeprefix("--config=") if flag.startswith("--config=") else path
+        if path is not None:
+            keys += _train_keys(Path(path))
     explain_train_keys(keys)
-    parsed = train_parser().parse_args(argv)
+    parser = train_parser()
+    parsed = parser.parse_args(argv)
     if parsed.dry_run:
         import torch
 
         parsed.train.use_cpu = parsed.train.use_cpu or not torch.cuda.is_available()  # a GPU's plan can be tried anywhere
-    return resolve(parsed), parsed
+    return resolve(parsed, parser.get_defaults()), parsed
+
+
+def _train_keys(path: Path) -> list[str]:
+    """The keys of the `train` section of a YAML file."""
+    if not path.is_file():
+        raise ValueError(
+            f"expected a YAML file after --config, got {str(path)!r}, which {'is a folder' if path.is_dir() else 'does not exist'}"
+        )
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: expected YAML, got an error ({' '.join(str(error).split())})") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: expected the sections {', '.join(SECTIONS)} and train, got {type(content).__name__}")
+    section = content.get("train") or {}
+    if not isinstance(section, dict):
+        raise ValueError(f"{path}: expected train to be a section of TrainingArguments, got {type(section).__name__}")
+    return [*section, *(key.removeprefix("train.") for key in content if str(key).startswith("train."))]

@@ -6,9 +6,10 @@ Written by `smmd-vlm train`; nothing here trains. A run folder is never silently
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import yaml
 from transformers import TrainerCallback
 
 from smmd_vlm.collate import image_budget
+from smmd_vlm.dataset import fingerprint
 from smmd_vlm.records import Prediction, read_jsonl
 
 if TYPE_CHECKING:
@@ -44,15 +46,18 @@ def write_config(folder: Path, config: Config) -> None:
     (folder / "config.yaml").write_text(yaml.safe_dump(config.to_dict(), sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
-def data_hash(path: str) -> str:
-    """What identifies a dataset: a folder's content hash from its manifest, a file's SHA-256."""
-    source = Path(path)
-    if source.is_dir():
-        manifest = json.loads((source / "manifest.json").read_text(encoding="utf-8"))
-        if "content_hash" in manifest:
-            return str(manifest["content_hash"])
-        source = source / "manifest.json"
-    return "sha256:" + hashlib.sha256(source.read_bytes()).hexdigest()
+# settings that a resumed run may change: where and how often things are written, and how long it goes on
+_FREE = ("output_dir", "max_steps", "num_train_epochs", "save_", "eval_", "logging_", "dataloader_", "report_to", "disable_tqdm", "run_name",
+         "per_device_eval_batch_size", "use_cpu", "do_eval", "metric_for_best_model", "greater_is_better", "load_best_model_at_end")  # fmt: skip
+
+
+def recipe(config: Config) -> dict[str, Any]:
+    """What is learned and how, as `section.key`: the settings that a resumed run must share with its beginning."""
+    content = config.to_dict()
+    found = {f"{section}.{key}": value for section in ("model", "lora", "loss") for key, value in content[section].items()}
+    for key in ("train_split", "max_train_samples", "max_length", "system_prompt"):
+        found[f"data.{key}"] = content["data"][key]
+    return found | {f"train.{key}": value for key, value in content["train"].items() if not key.startswith(_FREE)}
 
 
 def passport(config: Config, processor: ProcessorMixin, vocab: NumericVocab, model: Any) -> dict[str, Any]:
@@ -67,12 +72,13 @@ def passport(config: Config, processor: ProcessorMixin, vocab: NumericVocab, mod
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
         "seed": config.train.seed,
         "data_seed": config.train.data_seed,
-        "data": {"dataset": config.data.dataset, "split": config.data.train_split, "hash": data_hash(config.data.dataset)},
+        "data": {"dataset": config.data.dataset, "split": config.data.train_split, "hash": fingerprint(config.data.dataset)},
         "model": {
             "name_or_path": config.model.model_name_or_path,
             "revision": getattr(model.config, "_commit_hash", None),
             "type": model.config.model_type,
         },
+        "recipe": recipe(config),
         "image_tokens": {"min": low, "max": high},
         "chat_template_sha256": hashlib.sha256(str(processor.chat_template).encode()).hexdigest(),
         "numeric_vocabulary": {
@@ -93,14 +99,24 @@ def write_passport(folder: Path, content: dict[str, Any]) -> None:
 
 
 def read_passport(folder: Path) -> dict[str, Any]:
+    if not (folder / "passport.json").is_file():
+        raise ValueError(f"{folder} has no passport.json, so its run never began; start it anew in a new folder")
     return json.loads((folder / "passport.json").read_text(encoding="utf-8"))
 
 
 class MetricsFile(TrainerCallback):
-    """Appends every log of the Trainer to metrics.jsonl, one JSON object a line with its step."""
+    """Appends every log of the Trainer to metrics.jsonl, one JSON object a line with its step.
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "metrics.jsonl"
+    begin: writes the run's other files when training begins.
+    """
+
+    def __init__(self, folder: Path, begin: Callable[[], None]) -> None:
+        self.path, self.begin = folder / "metrics.jsonl", begin
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """What could fail has been built by now, so the folder is claimed here and not earlier."""
+        if state.is_world_process_zero:
+            self.begin()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
         if state.is_world_process_zero and logs:
@@ -112,7 +128,12 @@ def write_samples(folder: Path, predictions: Sequence[Prediction]) -> None:
     """samples.md: what the model wrote at the last evaluation, so that a person can look; the wrong ones first."""
     rows = sorted(predictions, key=lambda p: p.prediction == p.answer)[:40]
     cells = ((p.id, p.question, p.answer, p.prediction) for p in rows)
-    lines = ("| " + " | ".join(" ".join(cell.split()).replace("|", "\\|")[:120] for cell in row) + " |" for row in cells)
+    lines = (
+        "| "
+        + " | ".join(html.escape(" ".join(cell.split())[:120]).replace("|", "&#124;").replace("[", "&#91;") for cell in row)
+        + " |"
+        for row in cells
+    )
     table = "\n".join(("| id | question | answer | written |", "|---|---|---|---|", *lines))
     (folder / "samples.md").write_text(table + "\n", encoding="utf-8")
 

@@ -22,6 +22,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,7 @@ class Plan:
         return self.out / "cells" / cell.name / f"seed-{seed}"
 
     def is_whole(self, cell: Cell, seed: int) -> bool:
-        """The report is the last thing that a cell's job writes, and it appears whole."""
-        return (self.folder(cell, seed) / "report" / "report.json").is_file()
+        return (self.folder(cell, seed) / "cell.json").is_file()
 
     def jobs(self) -> Iterator[tuple[Cell, int]]:
         """Seed by seed, so that a study stopped early has whole seeds."""
@@ -91,7 +91,10 @@ def read_plan(path: Path) -> Plan:
     """The study file; every mistake is a ValueError of one sentence."""
     if not path.is_file():
         raise ValueError(f"expected a study file, {path} does not exist; smmd_vlm/study.py shows what one looks like")
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: expected YAML, got an error ({' '.join(str(error).split())})") from None
     if (
         not isinstance(content, dict)
         or not {"out", "base", "test", "seeds", "cells"} <= content.keys()
@@ -101,6 +104,9 @@ def read_plan(path: Path) -> Plan:
         raise ValueError(
             f"{path}: expected the keys out, base, test, seeds and cells (and against, tiny, parallel), got {found}"
         )
+    for key, kind in (("cells", dict), ("test", dict), ("seeds", list), ("against", list), ("tiny", dict)):
+        if key in content and not isinstance(content[key], kind):
+            raise ValueError(f"{path}: {key} must be a {'list' if kind is list else 'mapping'}, got {content[key]!r}")
     cells = tuple(_cells(content["cells"], content.get("tiny"), path))
     names = [cell.name for cell in cells]
     against = tuple(content.get("against", ()))
@@ -128,8 +134,13 @@ def read_plan(path: Path) -> Plan:
 def _cells(cells: Mapping[str, Any], tiny: dict[str, Any] | None, path: Path) -> Iterator[Cell]:
     """Cells with a `grid` become one cell for each combination, named after what varies."""
     for name, settings in cells.items():
+        name = str(name)
+        if settings is not None and not isinstance(settings, dict):
+            raise ValueError(f"{path}: cell {name!r} must be a mapping of settings, got {settings!r}")
         settings = dict(settings or {})
         grid, own = settings.pop("grid", {}), settings.pop("tiny", None)
+        if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
+            raise ValueError(f"{path}: grid of cell {name!r} must map settings to lists of values, got {grid!r}")
         if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
             raise ValueError(f"{path}: a cell's name is its folder, so letters, digits, '-', '_' and '.'; got {name!r}")
         for values in itertools.product(*grid.values()):
@@ -178,7 +189,7 @@ def _make_models(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
 
 
 def _job(plan: Plan, cell: Cell, seed: int) -> Job:
-    """Train, answer the test questions, score them."""
+    """Train, answer the test questions, score them; cell.json says that all three are done."""
     folder = plan.folder(cell, seed)
     settings = {"train.output_dir": folder / "run", "train.seed": seed, "train.disable_tqdm": "true"}
     if cell.tiny is not None:
@@ -192,6 +203,9 @@ def _job(plan: Plan, cell: Cell, seed: int) -> Job:
             ("eval", ["score", str(answers), "--out", str(folder / "report")]),
         ],
         run=folder / "run",
+        done=partial(
+            (folder / "cell.json").write_text, json.dumps({"cell": cell.name, "seed": seed, "changes": cell.changes}) + "\n"
+        ),
     )
 
 

@@ -24,7 +24,7 @@ from smmd_vlm.model import add_lora, describe, freeze_vision, load_base, load_pr
 from smmd_vlm.predict import answers
 from smmd_vlm.prepare import Prepared, prepare
 from smmd_vlm.records import Prediction
-from smmd_vlm.resume import StopOnSignal, check_same_run, cut_metrics, newest_checkpoint
+from smmd_vlm.resume import StopOnSignal, check_not_ended, check_same_run, cut_metrics, newest_checkpoint
 from smmd_vlm.runconfig import Config, multiple_gpus_without_launcher
 from smmd_vlm.trainer import CheckGradients, NumericTrainer
 from smmd_vlm.visioncache import VisionCache, check_tower_is_frozen
@@ -47,6 +47,8 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
     model = load_base(config.model)
     preflight.check_head(model, ready.vocab)
     model = add_lora(model, config.lora, load_in_4bit=config.model.load_in_4bit)
+    if config.data.vision_cache is not None:
+        check_tower_is_frozen(model)
     if set(ready.stats.image_token_counts) == {0}:  # no sample has an image, so the tower would get no gradient
         freeze_vision(model)
     say(f"model     {model.config.model_type}: {describe(model)}")
@@ -58,11 +60,15 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
         checkpoint, skipped = newest_checkpoint(folder)
         for reason in skipped:
             say(f"resume    skipped {reason}")
+        if checkpoint is None:
+            check_not_ended(folder)
         say(f"resume    {'from ' + checkpoint.name if checkpoint else 'no checkpoint counts, so from the start'}")
-    if first:
+
+    def begin() -> None:
         runfolder.write_config(folder, config)
         runfolder.write_passport(folder, passport)
         cut_metrics(folder, int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0)
+
     stop = StopOnSignal()
     data = config.data
     encoder = ready.encoder if data.vision_cache is None else _cached_encoder(config, ready, model, say)
@@ -76,7 +82,7 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
         train_dataset=encode(ready.records, limit=data.max_train_samples),
         eval_dataset=None if ready.eval_records is None else encode(ready.eval_records, limit=data.max_eval_samples),
         processing_class=ready.processor,
-        callbacks=[runfolder.MetricsFile(folder), CheckGradients(), stop],
+        callbacks=[runfolder.MetricsFile(folder, begin), CheckGradients(), stop],
     )
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if stop.asked:
@@ -92,7 +98,6 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
 
 def _cached_encoder(config: Config, ready: Prepared, model: torch.nn.Module, say: Callable[[str], None]) -> Encoder:
     """An encoder that reads the tower's features of every image from data.vision_cache, computing the missing ones first."""
-    check_tower_is_frozen(model)
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
     base = base.to(config.train.device) if not getattr(base, "is_quantized", False) else base
     cache = VisionCache(config.data.vision_cache, base, ready.processor)

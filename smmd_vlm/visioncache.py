@@ -33,6 +33,8 @@ class VisionCache:
 
     def __init__(self, folder: str | Path, model: PreTrainedModel, processor: ProcessorMixin) -> None:
         self.processor = processor
+        if Path(folder).is_file():
+            raise ValueError(f"data.vision_cache must name a folder, {folder} is a file")
         self.folder = Path(folder) / _signature(model, processor)
 
     def path(self, image: bytes) -> Path:

@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -61,6 +62,18 @@ def test_a_missing_split_is_answered_with_those_there_are(clocks):
         load_records(clocks, "dev")
 
 
+def test_a_folder_with_a_spoilt_file_is_refused(clocks, tmp_path):
+    folder = tmp_path / "spoilt"
+    shutil.copytree(clocks, folder)
+    for path in (folder / "data").glob("train-*.parquet"):
+        path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ValueError, match="expected readable Parquet files"):
+        load_records(folder, "train")
+    (folder / "manifest.json").write_text("[1]")
+    with pytest.raises(ValueError, match="expected an object with counts"):
+        load_records(folder, "test")
+
+
 def test_a_folder_that_lost_a_file_is_refused(clocks, tmp_path):
     folder = tmp_path / "cut"
     shutil.copytree(clocks, folder)
@@ -75,6 +88,23 @@ def test_transparent_pixels_are_white_paper_not_the_colour_under_them():
     assert open_image(png(color=(255, 0, 0, 0), mode="RGBA")).getpixel((3, 3)) == (255, 255, 255)
     half = open_image(png(color=(0, 0, 0, 128), mode="RGBA")).getpixel((3, 3))
     assert all(abs(channel - 127) <= 1 for channel in half)
+
+
+def test_16_bits_are_scaled_not_clipped():
+    gradient = Image.fromarray(np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16))
+    out = io.BytesIO()
+    gradient.save(out, "PNG")
+    levels = np.asarray(open_image(out.getvalue()))[..., 0]
+    assert levels.min() == 0 and levels.max() == 255 and 120 < levels.mean() < 135
+    check_image(out.getvalue())
+
+
+def test_floating_point_pixels_are_refused_by_both_readers():
+    out = io.BytesIO()
+    Image.new("F", (8, 8), 0.5).save(out, "TIFF")
+    for reader in (open_image, check_image):
+        with pytest.raises(ValueError, match="record 'x': expected 8 or 16 bits a channel"):
+            reader(out.getvalue(), "x")
 
 
 @pytest.mark.parametrize("mode", ["L", "1", "P", "LA", "I;16", "CMYK"])

@@ -50,6 +50,20 @@ def test_a_local_model_is_planned_from_its_own_folder(tiny, clocks, capsys):
     assert not Path("never").exists()
 
 
+def test_data_without_images_is_rehearsed_with_a_frozen_tower(tiny, tmp_path, capsys):
+    (tmp_path / "sums.jsonl").write_text('{"question": "2 + 2?", "answer": "4"}\n')
+    argv = [
+        "train",
+        "--model.model_name_or_path",
+        str(tiny()),
+        "--lora.enabled",
+        "false",
+        "--data.dataset",
+        str(tmp_path / "sums.jsonl"),
+    ]
+    assert main([*argv, "--train.output_dir", str(tmp_path / "never"), "--dry-run"]) == 0
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

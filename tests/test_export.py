@@ -81,6 +81,17 @@ def test_an_adapter_that_does_nothing_is_refused(run, clocks, tmp_path, capsys):
     assert not (tmp_path / "x").exists()
 
 
+def test_a_folder_beside_the_target_is_left_alone(run, clocks, tmp_path):
+    (tmp_path / "merged.partial").mkdir()
+    (tmp_path / "merged.partial" / "notes.txt").write_text("mine")
+    assert (
+        main(["export", "--model", str(run), "--data", str(clocks), "--out", str(tmp_path / "merged"), "--dtype", "float32"])
+        == 0
+    )
+    assert (tmp_path / "merged.partial" / "notes.txt").read_text() == "mine"
+    assert {path.name for path in tmp_path.iterdir()} == {"merged", "merged.partial"}
+
+
 def test_what_needs_no_export_or_has_no_room_is_refused(run, tiny, clocks, tmp_path, capsys):
     assert main(["export", "--model", str(tiny()), "--data", str(clocks), "--out", str(tmp_path / "x")]) == 2
     assert "a whole model needs no export" in capsys.readouterr().err

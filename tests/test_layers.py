@@ -21,7 +21,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.records": (set(), set()),
     "smmd_vlm.config": (set(), set()),
     "smmd_vlm.runconfig": ({"smmd_vlm.config"}, {"transformers", "torch"}),
-    "smmd_vlm.cli": ({"smmd_vlm", "smmd_vlm.config", "smmd_vlm.dryrun", "smmd_vlm.runconfig", "smmd_vlm.train"}, set()),
+    "smmd_vlm.cli": (
+        {"smmd_vlm", "smmd_vlm.config", "smmd_vlm.dryrun", "smmd_vlm.processes", "smmd_vlm.runconfig", "smmd_vlm.train"}, set()),
     "smmd_vlm.kernels": (set(), {"torch"}),
     "smmd_vlm.vocab": ({"smmd_vlm.numerals"}, {"torch"}),
     "smmd_vlm.vocabreport": ({"smmd_vlm.config", "smmd_vlm.numerals", "smmd_vlm.vocab"}, {"transformers"}),
@@ -34,8 +35,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.adapters.trainer": ({"smmd_vlm.objective"}, {"torch"}),
     "smmd_vlm.adapters.trl": ({"smmd_vlm.adapters.hidden", "smmd_vlm.objective"}, {"torch", "trl"}),
     "smmd_vlm.adapters.ms_swift": ({"smmd_vlm.adapters.trainer", "smmd_vlm.losses", "smmd_vlm.objective", "smmd_vlm.vocab"}, {"torch", "swift"}),
-    "smmd_vlm.rows": ({"smmd_vlm.records"}, set()),
-    "smmd_vlm.dataset": ({"smmd_vlm.records", "smmd_vlm.rows"}, {"datasets", "PIL"}),
+    "smmd_vlm.rows": ({"smmd_vlm.numerals", "smmd_vlm.records"}, set()),
+    "smmd_vlm.dataset": ({"smmd_vlm.records", "smmd_vlm.rows"}, {"datasets", "numpy", "PIL"}),
     "smmd_vlm.collate": ({"smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.records", "smmd_vlm.rows"}, {"torch"}),
     "smmd_vlm.folder": ({"smmd_vlm.records"}, {"pyarrow"}),
     "smmd_vlm.lint": ({"smmd_vlm.dataset", "smmd_vlm.folder", "smmd_vlm.numerals", "smmd_vlm.records"}, {"PIL"}),
@@ -48,7 +49,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.resume": ({"smmd_vlm.records"}, {"transformers"}),
     "smmd_vlm.visioncache": ({"smmd_vlm.dataset"}, {"torch", "transformers"}),
     "smmd_vlm.trainer": ({"smmd_vlm.objective", "smmd_vlm.preflight", "smmd_vlm.visioncache"}, {"torch", "transformers"}),
-    "smmd_vlm.runfolder": ({"smmd_vlm.collate", "smmd_vlm.records"}, {"transformers", "matplotlib"}),
+    "smmd_vlm.runfolder": ({"smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.records"}, {"transformers", "matplotlib"}),
     "smmd_vlm.predict": (
         {"smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.preflight", "smmd_vlm.records"},
         {"torch", "transformers"},
@@ -69,7 +70,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.dryrun": (
         {
             "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.memory", "smmd_vlm.model", "smmd_vlm.preflight",
-            "smmd_vlm.prepare", "smmd_vlm.runconfig", "smmd_vlm.tiny", "smmd_vlm.trainer",
+            "smmd_vlm.prepare", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.tiny", "smmd_vlm.trainer", "smmd_vlm.visioncache",
         },
         {"torch", "transformers"},
     ),

@@ -63,3 +63,13 @@ def test_held_out_times_are_never_trained_on(tour):
 def test_a_folder_in_use_is_refused(tour, capsys):
     assert main(["quickstart", "--out", str(tour)]) == 2
     assert "is not empty; name a new --out" in capsys.readouterr().err
+
+
+def test_the_readmes_numbers_are_those_of_the_stored_run():
+    root = Path(__file__).parents[1]
+    runs = json.loads((root / "benchmarks" / "results" / "quickstart.json").read_text())["runs"]
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    for name, label in (("ce-seed0", "CE"), ("smmd-seed0", "CE + SMMD")):
+        shares = ("exact", "exact_seen", "exact_held_out", "within_1_min", "within_5_min")
+        cells = [f"{100 * runs[name][share]:.1f}" for share in shares] + [f"{runs[name]['mean_error_min']:.2f}"]
+        assert f"| {label} | {' | '.join(cells)} |" in readme

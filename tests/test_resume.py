@@ -106,6 +106,30 @@ def test_a_resumed_run_must_go_on_as_it_began(flags, tmp_path, capsys):
     assert "trainable.names_sha256 was" in message and "seed was 42, is 7" in message
 
 
+def test_another_loss_or_adapter_is_not_a_continuation(flags, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(flags(out, train__max_steps=1, train__dataloader_num_workers=0)) == 0
+    before = (out / "config.yaml").read_text()
+    for name, value in (
+        ("loss.name", "none"),
+        ("lora.r", "8"),
+        ("data.system_prompt", "hello"),
+        ("train.learning_rate", "0.1"),
+    ):
+        assert main([*flags(out, train__max_steps=2), f"--{name}", value, "--resume"]) == 2
+        assert f"{name} was" in capsys.readouterr().err
+    assert (out / "config.yaml").read_text() == before
+
+
+def test_a_finished_run_without_checkpoints_is_not_overwritten(flags, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(flags(out, train__max_steps=1, train__save_strategy="no", train__dataloader_num_workers=0)) == 0
+    before = weights(out), (out / "metrics.jsonl").read_bytes()
+    assert main([*flags(out, train__max_steps=1, train__save_strategy="no"), "--resume"]) == 2
+    assert "has ended and kept no checkpoint" in capsys.readouterr().err
+    assert (weights(out), (out / "metrics.jsonl").read_bytes()) == before
+
+
 def test_resuming_nothing_is_refused(flags, tmp_path, capsys):
     assert main([*flags(tmp_path / "nothing"), "--resume"]) == 2
     assert "expected a run with config.yaml to resume" in capsys.readouterr().err
@@ -135,6 +159,7 @@ def test_metrics_are_cut_back_to_the_step(tmp_path):
 
 def test_same_passports_are_the_same_run():
     passport = {"data": {"hash": "a", "split": "train"}, "model": {}, "trainable": {}, "seed": 1}
+    passport["recipe"] = {"loss.name": "smmd"}
     check_same_run(passport, dict(passport))
     with pytest.raises(ValueError, match='data.hash was "a", is "b"'):
         check_same_run(passport, passport | {"data": {"hash": "b", "split": "train"}})

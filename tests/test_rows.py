@@ -57,6 +57,14 @@ def test_pil_images_lose_nothing():
         ({"image": "a.png", "question": "q", "answer": "1"}, "which this source cannot resolve"),
         ({"image": png(), "question": "<image> and <image>", "answer": "1"}, "2 marks and 1 images"),
         ({"conversations": LLAVA}, "1 marks and 0 images"),
+        ({"image_path": "a.png", "question": "q", "answer": "1"}, "got the key 'image_path'; rename it"),
+        ({"messages": "hello"}, "expected a list of turns"),
+        (
+            {"messages": [{"role": "user", "content": 3}, TURNS[1]]},
+            "expected a turn's content to be text or a list of parts, got int",
+        ),
+        ({"question": "q", "answer": "1", "value": "high"}, "value must be a number, got 'high'"),
+        ({"question": "\ud800", "answer": "1"}, "not valid Unicode"),
         ({"question": "q", "answer": "1", "answer_type": "digit"}, "answer_type must be one of"),
     ],
 )
@@ -84,6 +92,34 @@ def test_files_of_rows(tmp_path, suffix):
     records = load_records(path, "train")
     assert [r.answer for r in records] == ["0", "2"] and records[0].image == png()
     assert len({r.id for r in records}) == 2
+
+
+def test_a_byte_order_mark_hides_no_column(tmp_path):
+    (tmp_path / "a.png").write_bytes(png())
+    (tmp_path / "bom.csv").write_text("image,question,answer\na.png,How many?,3\n", encoding="utf-8-sig")
+    (tmp_path / "bom.jsonl").write_text('{"image": "a.png", "question": "How many?", "answer": "3"}\n', encoding="utf-8-sig")
+    for name in ("bom.csv", "bom.jsonl"):
+        assert load_records(tmp_path / name, "train")[0].images == (png(),)
+
+
+def test_an_unquoted_comma_does_not_cut_an_answer(tmp_path):
+    (tmp_path / "own.csv").write_text("question,answer\nHow much?,1,234\n")
+    with pytest.raises(ValueError, match="line 2: more cells than the header has; put quotes"):
+        load_records(tmp_path / "own.csv", "train")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "value"),
+    [
+        ("12:05", "time", 5), ("03:30", "time", 210), ("2010", "year", 2010), ("1,234.5", "number", 1234.5), ("-3", "number", -3),
+        ("0.07", "number", 0.07), ("1e999", "text", None), ("12,34", "text", None), ("three", "text", None), ("43%", "text", None),
+    ],
+)  # fmt: skip
+def test_an_untyped_answer_says_what_it_is(answer, kind, value):
+    got = record({"question": "q", "answer": answer})
+    assert (got.answer_type, got.value) == (kind, value)
+    assert record({"question": "q", "answer": answer, "answer_type": "text"}).answer_type == "text"
+    assert record({"question": "q", "answer": answer, "answer_type": None, "id": None}).answer_type == kind
 
 
 def test_a_hub_name_is_asked_for_and_its_absence_said():

@@ -151,6 +151,8 @@ def test_bad_data_is_refused_before_anything_is_written(tiny, clocks, tmp_path, 
         capsys, rows({"image": "a.png"}, {"image": "bad.png"})
     )
     assert "answer must not be empty" in refused(capsys, rows({"image": "a.png", "answer": ""}))
+    (tmp_path / "long.png").write_bytes(png(1, 300))
+    assert "at most 200 times as long as wide" in refused(capsys, rows({"image": "long.png"}))
     assert "'x' occurs twice" in refused(capsys, rows({"id": "x"}, {"id": "x"}))
     assert "exceed data.max_length=40" in refused(
         capsys, [*rows({"image": "a.png", "answer": "1" * 50}), "--data.max_length", "40"]
@@ -175,7 +177,70 @@ def test_bad_settings_are_refused_by_name(tiny, clocks, tmp_path, capsys):
     file.write_text(yaml.safe_dump({"train": {"output_dir": str(out), "warmup_ratio": 0.1}}))
     assert "use train.warmup_steps" in refused(capsys, ["train", "--config", str(file)])
     assert "does not exist" in refused(capsys, ["train", "--config", str(tmp_path / "none.yaml")])
+    file.write_text("train: [1")
+    assert "expected YAML" in refused(capsys, ["train", "--config", str(file)])
+    file.write_text("- 1")
+    assert "expected the sections model, lora" in refused(capsys, ["train", "--config", str(file)])
+    assert "required" in refused(capsys, ["train"])
+    assert "cannot take the options" in refused(capsys, [*flags, "--loss.options", '{"weight": 2}'])
+    assert "cannot take the options" in refused(capsys, [*flags, "--loss.options", '{"sigmas": 2}'])
+    assert "must be a regular expression" in refused(capsys, [*flags, "--lora.target_modules", "("])
+    assert "with a processor, got '/nope'" in refused(capsys, [*flags, "--model.model_name_or_path", "/nope"])
+    assert "metric_for_best_model must be one of loss" in refused(capsys, [*flags, "--train.metric_for_best_model", "accuracy"])
     assert not out.exists()
+
+
+def test_a_failure_before_step_1_leaves_nothing_behind(tiny, clocks, tmp_path, capsys):
+    out = tmp_path / "run"
+    flags = train_flags(tiny, clocks, out)
+    assert main([*flags, "--train.optim", "galore_adamw"]) == 1  # needs a package that is not here
+    assert "vision_cache needs a frozen vision tower" in refused(
+        capsys, [*flags, "--data.vision_cache", str(tmp_path / "features")]
+    )
+    assert main([*flags, "--train.output_dir", str(tmp_path / "own" / "x")]) == 0
+    (tmp_path / "file").write_text("mine")
+    assert main([*flags, "--train.output_dir", str(tmp_path / "file" / "run")]) in (1, 2)
+    assert not out.exists() or not any(out.iterdir())
+    assert main(flags) == 0
+
+
+def test_evaluation_questions_may_not_be_training_questions_under_other_ids(tiny, tmp_path, capsys):
+    (tmp_path / "a.png").write_bytes(png())
+    for name, ids in (("train", "abcd"), ("dev", "efgh")):
+        rows = [{"id": i, "image": "a.png", "question": f"How many {k}?", "answer": str(k)} for k, i in enumerate(ids)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = train_flags(tiny, tmp_path / "train.jsonl", tmp_path / "run", train__eval_strategy="steps", train__eval_steps=2)
+    assert "4 of 4 evaluation questions are training questions" in refused(
+        capsys, [*flags, "--data.eval_dataset", str(tmp_path / "dev.jsonl")]
+    )
+
+
+def test_a_system_prompt_goes_wherever_the_run_goes(tiny, clocks, tmp_path):
+    out = tmp_path / "run"
+    options = dict(
+        lora__enabled="true", data__system_prompt="You read clocks.", train__save_strategy="steps", train__save_steps=2
+    )
+    assert main(train_flags(tiny, clocks, out, **options)) == 0
+    assert (
+        main(["export", "--model", str(out), "--data", str(clocks), "--out", str(tmp_path / "merged"), "--dtype", "float32"])
+        == 0
+    )
+    lengths = set()
+    for name, model in (("run", out), ("checkpoint", out / "checkpoint-2"), ("merged", tmp_path / "merged")):
+        assert main(predict_flags(model, clocks, tmp_path / f"{name}.jsonl", "--limit", "1")) == 0
+        lengths.add(next(read_predictions(tmp_path / f"{name}.jsonl")).prompt_tokens)
+    assert len(lengths) == 1
+
+
+def test_answers_to_changed_data_are_not_taken_for_finished(run, tmp_path, capsys):
+    own = tmp_path / "own.jsonl"
+    own.write_text(json.dumps({"question": "2 + 2?", "answer": "4"}) + "\n")
+    flags = ["predict", "--model", str(run), "--data", str(own), "--out", str(tmp_path / "p.jsonl"), "--max_new_tokens", "4"]
+    assert main(flags) == 0
+    assert main([*flags[:2], str(run) + "/", *flags[3:]]) == 0  # the same folder in another spelling
+    own.write_text(json.dumps({"question": "2 + 3?", "answer": "5"}) + "\n")
+    assert main(flags) == 2
+    assert "was written by another run (data_hash" in capsys.readouterr().err
 
 
 def test_a_tokenizer_without_digits_is_refused(tiny, clocks, tmp_path, capsys):

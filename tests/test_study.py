@@ -53,7 +53,7 @@ def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
     first = json.loads((out / "study.json").read_text())
 
     # a cell that a kill left half made is made again, the others are left alone, and the table is the same
-    (out / "cells" / "ce" / "seed-1" / "report" / "report.json").unlink()
+    (out / "cells" / "ce" / "seed-1" / "cell.json").unlink()
     (out / "cells" / "ce" / "seed-1" / "predictions.jsonl").write_text("")
     kept = (out / "cells" / "smmd-weight1.0" / "seed-1" / "predictions.jsonl").stat().st_mtime_ns
     assert main(["study", str(path)]) == 0
@@ -77,6 +77,10 @@ def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
     [
         ({"colour": 1}, "expected the keys out, base, test, seeds and cells"),
         ({"against": ["gce"]}, "against names 'gce', but the cells are ce, smmd-weight1.0"),
+        ({"seeds": 0}, "seeds must be a list, got 0"),
+        ({"cells": ["ce"]}, "cells must be a mapping"),
+        ({"against": "ce"}, "against must be a list, got 'ce'"),
+        ({"cells": {"smmd": {"grid": {"loss.weight": 0.3}}}}, "must map settings to lists of values"),
         ({"seeds": [1, 1]}, "seeds must be different whole numbers"),
         ({"base": "nowhere.yaml"}, "base nowhere.yaml does not exist"),
         ({"cells": {"../x": {}}}, "a cell's name is its folder"),
