@@ -54,6 +54,7 @@ class Terms:
     numeric_sum: Tensor
     numeric_correct: Tensor  # number tokens whose argmax over the whole vocabulary is the target
     numeric_error_sum: Tensor  # sum of |E[value] - value| under the restricted softmax
+    token_losses: Tensor  # (R,) cross-entropy of every row
 
 
 class NumericObjective(nn.Module):
@@ -164,4 +165,5 @@ class NumericObjective(nn.Module):
                 numeric_sum=numeric.detach() * num_numbers,
                 numeric_correct=(logits[index].argmax(-1) == target[index]).sum(),
                 numeric_error_sum=(expected - self.values[here]).abs().sum(),
+                token_losses=ce.detach(),
             )

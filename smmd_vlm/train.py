@@ -26,6 +26,7 @@ from smmd_vlm.prepare import Prepared, prepare
 from smmd_vlm.records import Prediction
 from smmd_vlm.resume import StopOnSignal, check_not_ended, check_same_run, cut_metrics, newest_checkpoint
 from smmd_vlm.runconfig import Config, multiple_gpus_without_launcher
+from smmd_vlm.tokenkinds import TokenKinds
 from smmd_vlm.trainer import CheckGradients, NumericTrainer
 from smmd_vlm.visioncache import VisionCache, check_tower_is_frozen
 
@@ -78,6 +79,7 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
         args=args,
         objective=ready.objective,
         score=_scorer(config, ready) if ready.eval_records is not None and config.eval.generate_samples else None,
+        kinds=TokenKinds(ready.processor.tokenizer, ready.vocab, ready.encoder.end_id),
         data_collator=Collator(ready.processor, "right"),
         train_dataset=encode(ready.records, limit=data.max_train_samples),
         eval_dataset=None if ready.eval_records is None else encode(ready.eval_records, limit=data.max_eval_samples),

@@ -23,6 +23,7 @@ from transformers.trainer_utils import EvalLoopOutput
 
 from smmd_vlm.objective import IGNORE_INDEX, NumericObjective, Terms, supervised, targets
 from smmd_vlm.preflight import check_gradients
+from smmd_vlm.tokenkinds import TokenKinds
 from smmd_vlm.visioncache import encoder_outputs
 
 _SUMS = ("tokens", "numbers", "cross_entropy", "numeric", "correct", "error")
@@ -78,6 +79,7 @@ class NumericTrainer(Trainer):
     """Trainer over `objective`; `score` optionally turns (model, device) into generation-based evaluation metrics.
 
     score: called by evaluate() on every rank; returns {name: value} without prefix.
+    kinds: adds the evaluation's cross-entropy by kind of token and by place of the digit.
     """
 
     loss_is_scaled_for_ga = True  # compute_loss divides by the counts of the whole accumulation window
@@ -87,12 +89,13 @@ class NumericTrainer(Trainer):
         *args: Any,
         objective: NumericObjective,
         score: Callable[[torch.nn.Module], dict[str, float]] | None = None,
+        kinds: TokenKinds | None = None,
         **kwargs: Any,
     ):
         super().__init__(*args, **kwargs)
         self.model_accepts_loss_kwargs = True  # count the window; the counts go to compute_loss, never to the model
         self.objective = objective.to(self.args.device)
-        self.score = score
+        self.score, self.kinds = score, kinds
         self._train_sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.args.device)
         self._clock = _Clock()
 
@@ -150,14 +153,20 @@ class NumericTrainer(Trainer):
         model.eval()
         dataset = dataloader.dataset
         sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.args.device)
+        by_kind = torch.zeros(2, len(TokenKinds.names), dtype=torch.float64, device=self.args.device)
         for batch in self._own_batches(dataset, dataloader):
             batch = self._prepare_inputs(batch)
             with torch.no_grad(), self.compute_loss_context_manager():
-                sums += sums_of(terms_of(model, self.objective, batch))
+                terms = terms_of(model, self.objective, batch)
+            sums += sums_of(terms)
+            if self.kinds is not None:
+                by_kind += self.kinds.sums(batch["labels"], terms.token_losses).to(by_kind.device)
             self.control = self.callback_handler.on_prediction_step(self.args, self.state, self.control)
         if self.args.world_size > 1:
-            sums = self.accelerator.reduce(sums, "sum")
+            sums, by_kind = self.accelerator.reduce(sums, "sum"), self.accelerator.reduce(by_kind, "sum")
         metrics = metrics_of(sums, self.objective.weight, f"{metric_key_prefix}_")
+        if self.kinds is not None:
+            metrics |= {f"{metric_key_prefix}_{name}": value for name, value in self.kinds.metrics(by_kind.cpu()).items()}
         if self.score is not None:
             scored = self.score(self.accelerator.unwrap_model(model))
             metrics |= {f"{metric_key_prefix}_{name}": value for name, value in scored.items()}

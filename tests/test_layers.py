@@ -47,8 +47,11 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
         {"torch"},
     ),
     "smmd_vlm.resume": ({"smmd_vlm.records"}, {"transformers"}),
+    "smmd_vlm.tokenkinds": ({"smmd_vlm.objective", "smmd_vlm.runs", "smmd_vlm.vocab"}, {"torch"}),
     "smmd_vlm.visioncache": ({"smmd_vlm.dataset"}, {"torch", "transformers"}),
-    "smmd_vlm.trainer": ({"smmd_vlm.objective", "smmd_vlm.preflight", "smmd_vlm.visioncache"}, {"torch", "transformers"}),
+    "smmd_vlm.trainer": (
+        {"smmd_vlm.objective", "smmd_vlm.preflight", "smmd_vlm.tokenkinds", "smmd_vlm.visioncache"}, {"torch", "transformers"},
+    ),
     "smmd_vlm.runfolder": ({"smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.records"}, {"transformers", "matplotlib"}),
     "smmd_vlm.predict": (
         {"smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.preflight", "smmd_vlm.records"},
@@ -63,7 +66,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
         {
             "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.model", "smmd_vlm.predict", "smmd_vlm.preflight", "smmd_vlm.prepare",
             "smmd_vlm.records", "smmd_vlm.resume", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.trainer",
-            "smmd_vlm.visioncache", "eval.scorers",
+            "smmd_vlm.tokenkinds", "smmd_vlm.visioncache", "eval.scorers",
         },
         {"torch", "transformers"},
     ),
