@@ -49,6 +49,11 @@ class Record:
             )
         if not self.answer.strip():
             raise ValueError(f"record {self.id!r}: answer must not be empty; give the text the model should write")
+        for name in ("id", "question", "answer"):
+            try:
+                getattr(self, name).encode("utf-8")
+            except UnicodeEncodeError:  # half of a surrogate pair: no file could hold it
+                raise ValueError(f"record {self.id!r}: {name} holds text that is not valid Unicode") from None
         for name in ("value", "tolerance"):
             number = getattr(self, name)
             if number is not None and not math.isfinite(number):
@@ -153,10 +158,3 @@ def _require_text(row: Record | Prediction, *names: str) -> None:
         value = getattr(row, name)
         if not isinstance(value, str):
             raise ValueError(f"{type(row).__name__.lower()} {row.id!r}: {name} must be text, got {type(value).__name__}")
-        if not value.isascii():
-            try:
-                value.encode("utf-8")
-            except UnicodeEncodeError:  # half of a surrogate pair: no file could hold it
-                raise ValueError(
-                    f"{type(row).__name__.lower()} {row.id!r}: {name} holds text that is not valid Unicode"
-                ) from None

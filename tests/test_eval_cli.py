@@ -128,7 +128,8 @@ def test_an_untyped_clock_gold_is_a_time():
 
 
 def test_the_run_is_named_when_its_meta_lies_beside(tmp_path):
-    (tmp_path / "predictions.meta.json").write_text('{"model": "tiny|<b>", "revision": "abc"}', encoding="utf-8")
+    (tmp_path / "p.meta.json").write_text('{"model": "tiny|<b>", "revision": "abc"}', encoding="utf-8")
+    (tmp_path / "predictions.meta.json").write_text('{"model": "another run in the same folder"}', encoding="utf-8")
     report = run(tmp_path / "p.jsonl", tmp_path / "report", CLOCKS)
     assert report["meta"]["model"] == "tiny|<b>"
     page = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
