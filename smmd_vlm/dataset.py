@@ -88,7 +88,7 @@ class FileRecords(Sequence[Record]):
 
     def __init__(self, path: Path, split: str) -> None:
         self.path = path
-        rows = list(_numbered_rows(path))
+        rows = list(numbered_rows(path))
         self.rows = [(number, row) for number, row in rows if row.get("split") in (None, "", split)]
         if not self.rows:
             there = sorted({str(row.get("split")) for _, row in rows})
@@ -104,7 +104,8 @@ class FileRecords(Sequence[Record]):
         )
 
 
-def _numbered_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def numbered_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line or row number, row) of a .jsonl, .json or .csv file, as it stands there."""
     if path.suffix == ".jsonl":
         yield from read_jsonl(path)
     elif path.suffix == ".json":
@@ -140,7 +141,7 @@ class HubRecords(Sequence[Record]):
             self.rows = datasets.load_dataset(name, split=split)
         except Exception as error:  # whatever the hub's client raises: no network, no such dataset, no such split
             raise ValueError(
-                f"expected a dataset folder, a data file or a hub dataset, got {name!r} ({' '.join(str(error).split())[:200]})"
+                f"expected a dataset folder, a data file or a hub dataset, got {name!r}, which is no folder here and could not be had from the hub ({' '.join(str(error).split())[:200]})"
             ) from None
         for column, feature in self.rows.features.items():
             if isinstance(feature, datasets.Image):

@@ -1,6 +1,6 @@
 """What is wrong with data before a model learns it: `smmd-vlm data check FOLDER [--write CLEAN]`.
 
-In:  the records of every split of a dataset folder or .jsonl file.   Out: findings, each an id, a check and a sentence.
+In:  the records of every split of a dataset folder or a file of rows.   Out: findings, each an id, a check and a sentence.
 An error teaches something false or stops a run; a warning may be meant. `--write` leaves out the rows with errors, writes
 numbers without their float noise, and changes nothing else. Text and labels are read one record at a time; what is kept
 is a hash of each id and picture.
@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -21,14 +21,16 @@ from typing import Literal
 
 from PIL import Image
 
-from smmd_vlm.dataset import check_image, load_records
+from smmd_vlm.dataset import check_image, load_records, numbered_rows
 from smmd_vlm.numerals import NOISE_DIGITS, find_numbers, fold, read_time, write_number
-from smmd_vlm.records import Record, read_jsonl
+from smmd_vlm.records import Record
+from smmd_vlm.rows import IMAGE_MARK, ManyImages
 
 Level = Literal["error", "warning"]
 SPLITS = ("train", "validation", "test")
 # name -> what it means, in the order of the report
 CHECKS: dict[str, str] = {
+    "unreadable row": "no record can be made of it",
     "duplicate id": "every record needs its own id",
     "leak between splits": "a picture (without one, a question) of a later split is also in an earlier one",
     "spreadsheet time": "a ratio A:B that a spreadsheet took for a time of day: (A h + B min) / 24 h",
@@ -74,8 +76,8 @@ class Report:
         return frozenset((found.split, found.index) for found in self.findings if found.level == "error")
 
 
-def check(records: dict[str, Iterable[Record]]) -> Report:
-    """Look at every record of every split once; `records`: split -> its records."""
+def check(records: dict[str, Iterable[Record | ValueError]]) -> Report:
+    """Look at every record of every split once; `records`: split -> its records, or why there is none."""
     findings: list[Finding] = []
     ids: set[bytes] = set()
     pictures: dict[bytes, tuple[str, bool]] = {}  # picture -> the split it was seen in first, is it sound
@@ -85,6 +87,9 @@ def check(records: dict[str, Iterable[Record]]) -> Report:
     for split in sorted(records, key=_place, reverse=True):
         for index, record in enumerate(records[split]):
             n += 1
+            if isinstance(record, ValueError):
+                findings.append(_finding(f"row {index + 1}", split, index, "unreadable row", " ".join(str(record).split())))
+                continue
             found = partial(_finding, record.id, split, index)
             key = hashlib.blake2b(record.id.encode(errors="surrogatepass"), digest_size=12).digest()
             if key in ids:
@@ -141,7 +146,10 @@ def _text_findings(record: Record) -> Iterator[tuple[str, str, Level]]:
     if not record.question.strip():
         yield "blank question", "the question is empty", "error"
     for name in ("question", "answer"):
-        if token := _CONTROL.search(getattr(record, name)):
+        text = getattr(record, name)
+        if name == "question" and record.images:
+            text = text.replace(IMAGE_MARK, "")  # where an image stands
+        if token := _CONTROL.search(text):
             yield "control token", f"the {name} holds {token[0]!r}", "error"
     if is_spreadsheet_time(record.question, record.answer):
         minutes = round(float(record.answer) * 1440)
@@ -238,8 +246,10 @@ def main(argv: list[str]) -> int:
         prog="smmd-vlm data", description="Look at a dataset before a model learns it.", exit_on_error=False
     )
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verb = verbs.add_parser("check", help="what is wrong with a dataset folder or .jsonl file", exit_on_error=False)
-    verb.add_argument("folder", help="dataset folder, or a .jsonl file of {image, question, answer}")
+    verb = verbs.add_parser(
+        "check", help="what is wrong with a dataset folder or a .jsonl, .json or .csv file", exit_on_error=False
+    )
+    verb.add_argument("folder", help="dataset folder, or a .jsonl, .json or .csv file of rows")
     verb.add_argument("--write", metavar="CLEAN", help="new dataset folder without the rows that have errors")
     verb.add_argument("--show", type=int, default=3, help="examples of each check (default: 3)")
     verb.add_argument("--json", metavar="FILE", help="every finding as JSON lines")
@@ -261,7 +271,7 @@ def main(argv: list[str]) -> int:
         from smmd_vlm.folder import Card, write_folder
 
         kept = (
-            repaired(record)
+            _storable(repaired(record))
             for split, rows in records.items()
             for index, record in enumerate(_each(rows))
             if (split, index) not in report.errors
@@ -293,17 +303,30 @@ def _plain(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)[:200]
 
 
-def _each(rows: object) -> Iterator[Record]:
-    return (rows[index] for index in range(len(rows)))  # type: ignore[index, arg-type]
+def _each(rows: Sequence[Record]) -> Iterator[Record | ValueError]:
+    """Every record, or the error that its row raises."""
+    for index in range(len(rows)):
+        try:
+            yield rows[index]
+        except ValueError as error:
+            yield error
+
+
+def _storable(record: Record) -> Record:
+    if isinstance(record, ManyImages):
+        raise ValueError(
+            f"record {record.id!r} has {len(record.images)} images, a dataset folder holds one a record; keep the file as it is"
+        )
+    return record
 
 
 def _splits(source: Path) -> list[str]:
-    """The splits that a folder or .jsonl file has; load_records says what is wrong with anything else."""
+    """The splits that a folder or file has; load_records says what is wrong with anything else."""
     names: set[str] = set()
     if source.is_dir():
         names = {path.name.split("-")[0] for path in (source / "data").glob("*.parquet")}
     elif source.is_file():
-        names = {str(row.get("split") or "train") for _, row in read_jsonl(source)}
+        names = {str(row.get("split") or "train") for _, row in numbered_rows(source)}
     return sorted(names, key=_place) or ["train"]
 
 

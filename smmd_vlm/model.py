@@ -55,10 +55,17 @@ def family_of(model_type: str) -> Family:
     return FAMILIES[model_type]
 
 
+def _check_place(name: str) -> None:
+    """What is written like a path is one: asking the hub for it would only take long."""
+    if name.startswith(("/", ".", "~")) and not Path(name).is_dir():
+        raise ValueError(f"expected a model folder or hub name, got {name!r}, and there is no such folder")
+
+
 def load_processor(config: ModelConfig) -> ProcessorMixin:
     """The processor saved beside the model (tokenizer, image processor, chat template)."""
     from transformers import AutoProcessor
 
+    _check_place(config.model_name_or_path)
     try:
         processor = AutoProcessor.from_pretrained(
             config.model_name_or_path, revision=config.revision, trust_remote_code=config.trust_remote_code
@@ -78,6 +85,7 @@ def load_base(config: ModelConfig) -> PreTrainedModel:
     """The base model, in 4 bit when asked; every supported family as its ...ForConditionalGeneration class."""
     from transformers import AutoConfig, AutoModelForImageTextToText, BitsAndBytesConfig
 
+    _check_place(config.model_name_or_path)
     where = {"revision": config.revision, "trust_remote_code": config.trust_remote_code}
     try:
         hf_config = AutoConfig.from_pretrained(config.model_name_or_path, **where)

@@ -106,7 +106,7 @@ def check_no_leak(train: DataStats, evaluation: DataStats) -> None:
     if shared:
         raise ValueError(
             f"{len(shared)} of {evaluation.records} evaluation questions are training questions about the same images; "
-            "give the rows a split, or name another data.eval_dataset"
+            "give the rows a split, name another data.eval_dataset, or set train.eval_strategy to no"
         )
 
 

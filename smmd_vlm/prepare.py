@@ -52,6 +52,9 @@ def prepare(config: Config, processor: ProcessorMixin) -> Prepared:
     preflight.check_sample(records[0], encoder)
     eval_records = None
     if config.train.eval_strategy != "no":
-        eval_records = load_records(data.eval_dataset or data.dataset, data.eval_split)
+        try:
+            eval_records = load_records(data.eval_dataset or data.dataset, data.eval_split)
+        except ValueError as error:
+            raise ValueError(f"{error}; name data.eval_dataset or data.eval_split, or set train.eval_strategy to no") from None
         preflight.check_no_leak(stats, preflight.scan(eval_records, encoder, vocab, data.max_eval_samples))
     return Prepared(processor, vocab, objective, encoder, records, stats, eval_records)

@@ -108,14 +108,25 @@ def explain_train_keys(keys: list[str]) -> None:
             raise ValueError(f"train.{key} is a transformers 4.x name; use {RENAMED[key]} instead")
 
 
-def resolve(parsed: Namespace, defaults: Namespace) -> Config:
-    """The parser's result as a Config, our own TrainingArguments fields put in; `defaults` are the parser's own."""
+def resolve(parsed: Namespace, defaults: Namespace, *, plan_only: bool = False) -> Config:
+    """The parser's result as a Config, our own TrainingArguments fields put in; `defaults` are the parser's own.
+
+    plan_only: a GPU's plan can be tried anywhere.
+    """
+    import torch
     from transformers import TrainingArguments
 
     train = dict(parsed.train.as_dict())
     settings = {name: value for name, value in train.items() if value != defaults.train.as_dict().get(name)}
     if not train.get("output_dir"):
         raise ValueError("train.output_dir must name the run folder to write, for example --train.output_dir runs/first")
+    if not torch.cuda.is_available() and not train.get("use_cpu"):
+        if plan_only:
+            train["use_cpu"] = True
+        elif train.get("bf16") or train.get("fp16"):
+            raise ValueError(
+                "train.bf16 and train.fp16 need a GPU and there is none; --dry-run plans the run, configs/clocks_tiny.yaml runs on a CPU"
+            )
     if train.get("report_to") is None:
         train["report_to"] = "none"
     best = train.get("metric_for_best_model")
@@ -153,11 +164,7 @@ def parse(argv: list[str]) -> tuple[Config, Namespace]:
     explain_train_keys(keys)
     parser = train_parser()
     parsed = parser.parse_args(argv)
-    if parsed.dry_run:
-        import torch
-
-        parsed.train.use_cpu = parsed.train.use_cpu or not torch.cuda.is_available()  # a GPU's plan can be tried anywhere
-    return resolve(parsed, parser.get_defaults()), parsed
+    return resolve(parsed, parser.get_defaults(), plan_only=parsed.dry_run), parsed
 
 
 def _train_keys(path: Path) -> list[str]:

@@ -90,7 +90,7 @@ def study(config: StudyConfig) -> int:
 def read_plan(path: Path) -> Plan:
     """The study file; every mistake is a ValueError of one sentence."""
     if not path.is_file():
-        raise ValueError(f"expected a study file, {path} does not exist; smmd_vlm/study.py shows what one looks like")
+        raise ValueError(f"expected a study file, {path} does not exist; configs/studies/clocks.yaml shows what one looks like")
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -60,3 +60,13 @@ def test_launcher_configurations_load_and_name_real_layers(path):
     wrapped = getattr(config, "fsdp_config", None) or {}
     for name in filter(None, wrapped.get("fsdp_transformer_layer_cls_to_wrap", "").split(",")):
         assert hasattr(qwen, name), name
+
+
+def test_the_shipped_study_parses_and_names_losses_that_exist(monkeypatch):
+    from smmd_vlm import losses
+    from smmd_vlm.study import read_plan
+
+    monkeypatch.chdir(ROOT)
+    for path in sorted((ROOT / "configs" / "studies").glob("*.yaml")):
+        plan = read_plan(path)
+        assert {cell.changes["loss.name"] for cell in plan.cells} <= {"none", *losses.LOSSES}

@@ -39,7 +39,9 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.dataset": ({"smmd_vlm.records", "smmd_vlm.rows"}, {"datasets", "numpy", "PIL"}),
     "smmd_vlm.collate": ({"smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.records", "smmd_vlm.rows"}, {"torch"}),
     "smmd_vlm.folder": ({"smmd_vlm.records"}, {"pyarrow"}),
-    "smmd_vlm.lint": ({"smmd_vlm.dataset", "smmd_vlm.folder", "smmd_vlm.numerals", "smmd_vlm.records"}, {"PIL"}),
+    "smmd_vlm.lint": (
+        {"smmd_vlm.dataset", "smmd_vlm.folder", "smmd_vlm.numerals", "smmd_vlm.records", "smmd_vlm.rows"}, {"PIL"},
+    ),
     "smmd_vlm.model": ({"smmd_vlm.config"}, {"torch", "transformers", "peft", "bitsandbytes"}),
     "smmd_vlm.tiny": ({"smmd_vlm.config", "smmd_vlm.collate"}, {"torch", "transformers"}),
     "smmd_vlm.preflight": (

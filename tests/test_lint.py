@@ -143,3 +143,38 @@ def test_the_command(tmp_path, capsys):
 def test_generated_clocks_are_sound(clocks, capsys):
     assert main(["data", "check", str(clocks)]) == 0
     assert "nothing to complain about" in capsys.readouterr().out
+
+
+def test_every_shape_that_trains_is_checked_and_a_broken_row_hides_no_other(tmp_path, capsys):
+    from smmd_vlm.cli import main
+
+    (tmp_path / "a.png").write_bytes(png())
+    chat = [{"role": "user", "content": "<image>What is it?"}, {"role": "assistant", "content": "7"}]
+    rows = [
+        {"images": ["a.png"], "messages": chat},
+        {"image": "none.png", "question": "q", "answer": "1"},
+        {"question": "q", "answer": 7},
+    ]
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["data", "check", str(tmp_path / "own.jsonl"), "--write", str(tmp_path / "clean")]) == 1
+    said = capsys.readouterr().out
+    assert "3 records, 2 with errors" in said and "expected an image at" in said and "answer must be text" in said
+    assert "wrote 1 of 3 records" in said
+    (tmp_path / "own.csv").write_text("image,question,answer\na.png,How many?,3\n")
+    (tmp_path / "own.json").write_text(
+        json.dumps(
+            [{"image": "a.png", "conversations": [{"from": "human", "value": "<image>?"}, {"from": "gpt", "value": "3"}]}]
+        )
+    )
+    for name in ("own.csv", "own.json"):
+        assert main(["data", "check", str(tmp_path / name)]) == 0
+
+
+def test_several_images_are_not_cut_to_one(tmp_path, capsys):
+    from smmd_vlm.cli import main
+
+    (tmp_path / "a.png").write_bytes(png())
+    (tmp_path / "b.png").write_bytes(png(color="red"))
+    (tmp_path / "own.jsonl").write_text(json.dumps({"images": ["a.png", "b.png"], "question": "Which?", "answer": "2"}) + "\n")
+    assert main(["data", "check", str(tmp_path / "own.jsonl"), "--write", str(tmp_path / "clean")]) == 2
+    assert "has 2 images, a dataset folder holds one" in capsys.readouterr().err

@@ -185,7 +185,7 @@ def test_bad_settings_are_refused_by_name(tiny, clocks, tmp_path, capsys):
     assert "cannot take the options" in refused(capsys, [*flags, "--loss.options", '{"weight": 2}'])
     assert "cannot take the options" in refused(capsys, [*flags, "--loss.options", '{"sigmas": 2}'])
     assert "must be a regular expression" in refused(capsys, [*flags, "--lora.target_modules", "("])
-    assert "with a processor, got '/nope'" in refused(capsys, [*flags, "--model.model_name_or_path", "/nope"])
+    assert "got '/nope', and there is no such folder" in refused(capsys, [*flags, "--model.model_name_or_path", "/nope"])
     assert "metric_for_best_model must be one of loss" in refused(capsys, [*flags, "--train.metric_for_best_model", "accuracy"])
     assert not out.exists()
 
