@@ -14,14 +14,13 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from PIL import Image, ImageOps
 
-from smmd_vlm.processes import run, train_all
+from smmd_vlm.processes import Job, run, run_jobs
 from smmd_vlm.records import write_jsonl
 
 SIZE_PX, IMAGE_TOKENS = 96, 9
@@ -118,13 +117,11 @@ def main(argv: list[str] | None = None) -> int:
     for seed in options.seeds:
         run("smmd_vlm", "tiny", "--out", out / "models" / f"seed-{seed}", "--seed", seed, "--image_tokens", IMAGE_TOKENS)
     names = {f"{preset}-seed{seed}": (preset, seed) for seed in options.seeds for preset in options.presets}
-    train_all(
-        {name: training(out, preset, seed, options.steps) for name, (preset, seed) in names.items()},
-        {name: out / "runs" / name for name in names},
-        out / "logs",
-        steps=options.steps,
-        parallel=os.cpu_count(),
-    )
+    jobs = {
+        name: Job([("smmd_vlm", training(out, preset, seed, options.steps))], out / "runs" / name)
+        for name, (preset, seed) in names.items()
+    }
+    run_jobs(jobs, out / "logs", steps=options.steps)
     results: dict[str, Any] = {}
     print(f"{'trained on':16}{'tested on':10}{'n':>5}{'exact':>26}{'±5 min':>26}{'mean error, min':>24}")
     for name, (preset, _) in names.items():
