@@ -47,6 +47,8 @@ def dry_run(config: Config) -> None:
         print(f"  {name:24} {parameters:>16,} parameters in {count} modules")
     stats = prepared.stats
     print(f"numbers   {prepared.vocab.describe()}\ntraining  {stats}")
+    if prepared.leak:
+        print(f"caution   {prepared.leak}")
     print(f"sample    {preflight.show_sample(prepared.records[0], prepared.encoder, prepared.vocab)}")
     print(f"images    {_histogram(stats.image_token_counts)}")
     print(f"memory    {_footprint(hf_config, config, prepared, modules)}; {_machine()}")

@@ -31,6 +31,7 @@ class Prepared:
     records: Sequence[Record]
     stats: preflight.DataStats
     eval_records: Sequence[Record] | None  # None when the run does not evaluate
+    leak: str | None  # evaluation questions that are also learned, if any
 
 
 def prepare(config: Config, processor: ProcessorMixin) -> Prepared:
@@ -50,11 +51,11 @@ def prepare(config: Config, processor: ProcessorMixin) -> Prepared:
     stats = preflight.scan(records, encoder, vocab, data.max_train_samples)
     preflight.check_numbers_are_learned(stats, config.loss)
     preflight.check_sample(records[0], encoder)
-    eval_records = None
+    eval_records, leak = None, None
     if config.train.eval_strategy != "no":
         try:
             eval_records = load_records(data.eval_dataset or data.dataset, data.eval_split)
         except ValueError as error:
             raise ValueError(f"{error}; name data.eval_dataset or data.eval_split, or set train.eval_strategy to no") from None
-        preflight.check_no_leak(stats, preflight.scan(eval_records, encoder, vocab, data.max_eval_samples))
-    return Prepared(processor, vocab, objective, encoder, records, stats, eval_records)
+        leak = preflight.check_no_leak(stats, preflight.scan(eval_records, encoder, vocab, data.max_eval_samples))
+    return Prepared(processor, vocab, objective, encoder, records, stats, eval_records, leak)

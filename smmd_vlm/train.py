@@ -43,6 +43,8 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
 
     ready = prepare(config, load_processor(config.model))  # everything about the data, before any weights are loaded
     say(f"numbers   {ready.vocab.describe()}\ntraining  {ready.stats}")
+    if ready.leak:
+        say(f"caution   {ready.leak}")
     say(f"sample    {preflight.show_sample(ready.records[0], ready.encoder, ready.vocab)}")
     set_seed(args.seed)  # adapters are drawn before the Trainer sets it
     model = load_base(config.model)

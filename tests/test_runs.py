@@ -215,6 +215,15 @@ def test_evaluation_questions_may_not_be_training_questions_under_other_ids(tiny
     )
 
 
+def test_a_few_shared_questions_are_said_aloud(tiny, tmp_path, capsys):
+    for name, numbers in (("train", range(8)), ("dev", range(7, 12))):
+        rows = [{"question": f"{k} + {k}?", "answer": str(2 * k)} for k in numbers]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = train_flags(tiny, tmp_path / "train.jsonl", tmp_path / "run", train__eval_strategy="steps", train__eval_steps=2)
+    assert main([*flags, "--data.eval_dataset", str(tmp_path / "dev.jsonl")]) == 0
+    assert "caution   1 of 5 evaluation questions are training questions" in capsys.readouterr().out
+
+
 def test_a_system_prompt_goes_wherever_the_run_goes(tiny, clocks, tmp_path):
     out = tmp_path / "run"
     options = dict(
