@@ -12,7 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 
 from smmd_vlm.config import ExportConfig, PredictConfig, QuickstartConfig, StudyConfig, TinyConfig, VocabConfig
@@ -99,9 +99,26 @@ def call(name: str, argv: list[str]) -> int:
     parser.add_class_arguments(verb.config)
     if verb.positional and argv and not argv[0].startswith("-"):
         argv = [f"--{verb.positional}", *argv]
-    parsed = parser.parse_args(argv).as_dict()
+    parsed = parser.parse_args(_plain_flags(argv, verb.config)).as_dict()
     parsed.pop("config")
     return verb.load()(verb.config(**parsed))
+
+
+def _plain_flags(argv: list[str], config: type) -> list[str]:
+    """`--with-controls` is `--with_controls true`: dashes for underscores, and a switch without its value is on."""
+    kinds = {item.name: item.type for item in fields(config)}
+    plain: list[str] = []
+    for place, word in enumerate(argv):
+        flag, equals, value = word.partition("=")
+        name = flag.removeprefix("--").replace("-", "_")
+        if not flag.startswith("--") or name not in kinds:
+            plain.append(word)
+            continue
+        plain.append(f"--{name}{equals}{value}")
+        following = argv[place + 1] if place + 1 < len(argv) else "--"
+        if kinds[name] == "bool" and not equals and following.startswith("--"):
+            plain.append("true")
+    return plain
 
 
 def train(argv: list[str]) -> int:

@@ -70,3 +70,22 @@ def test_the_shipped_study_parses_and_names_losses_that_exist(monkeypatch):
     for path in sorted((ROOT / "configs" / "studies").glob("*.yaml")):
         plan = read_plan(path)
         assert {cell.changes["loss.name"] for cell in plan.cells} <= {"none", *losses.LOSSES}
+
+
+def test_switches_and_dashes():
+    from smmd_vlm.cli import _plain_flags
+    from smmd_vlm.config import QuickstartConfig
+
+    argv = ["--with-controls", "--train-clocks", "5", "--out=a-b", "--with_controls", "false", "--with-controls"]
+    plain = [
+        "--with_controls",
+        "true",
+        "--train_clocks",
+        "5",
+        "--out=a-b",
+        "--with_controls",
+        "false",
+        "--with_controls",
+        "true",
+    ]
+    assert _plain_flags(argv, QuickstartConfig) == plain
