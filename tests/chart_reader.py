@@ -184,7 +184,7 @@ def _ink(text) -> list[tuple[float, float]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """`python -m tests.chart_reader --charts 300`: bars with numbers printed as drawn, lines without (they have the lines' colour)."""
+    """`python -m tests.chart_reader --charts 300`: without printed numbers, which may have a mark's colour and move no mark."""
     import argparse
     from dataclasses import replace
 
@@ -197,13 +197,10 @@ def main(argv: list[str] | None = None) -> int:
     given = parser.parse_args(argv)
     base = ChartConfig(preset=given.preset, questions_per_chart=1)
     colours = {name: weight for name, weight in base.look.colours.items() if name != "near"}
-    as_drawn = replace(base, look=replace(base.look, colours=colours)).maker()
     bare = replace(base, look=replace(base.look, colours=colours, labels={"none": 1.0})).maker()
     count, covered, wrong = 0, 0, []
     for index in range(given.start, given.start + given.charts):
-        record = as_drawn(index)
-        if json.loads(record.meta)["marks"] == "points":
-            record = bare(index)
+        record = bare(index)
         truth = json.loads(record.meta)
         for mark in measure(record.image, record.meta):
             if hidden(truth, mark.series, mark.place):
