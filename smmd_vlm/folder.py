@@ -115,7 +115,11 @@ def write_folder(
             "content_hash": f"sha256-sum:{total:064x}",
             "files": files,
         }
-        texts = {"README.md": _card(card, counts), **(extra or {}), "manifest.json": json.dumps(manifest, indent=2) + "\n"}
+        texts = {
+            "README.md": _card(card, counts, manifest["content_hash"]),
+            **(extra or {}),
+            "manifest.json": json.dumps(manifest, indent=2) + "\n",
+        }
         for name, text in texts.items():
             (hidden / name).write_text(text, encoding="utf-8", errors="replace")
         (hidden / _MARK).unlink()
@@ -194,14 +198,14 @@ def _remove_unfinished(hidden: Path) -> None:
     shutil.rmtree(hidden)
 
 
-def _card(card: Card, counts: Mapping[str, int]) -> str:
+def _card(card: Card, counts: Mapping[str, int], content: str) -> str:
     n = sum(counts.values())
     size = next((name for limit, name in _SIZES if n < limit), "n>10M")
     files = "".join(f"  - split: {split}\n    path: data/{split}-*.parquet\n" for split in counts)
     table = "".join(f"| {split} | {count:,} |\n" for split, count in counts.items())
     return (
         f"---\npretty_name: {json.dumps(card.title)}\nlicense: {card.license}\ntask_categories:\n- visual-question-answering\n"
-        f"size_categories:\n- {size}\nconfigs:\n- config_name: default\n  data_files:\n{files}---\n\n"
+        f"size_categories:\n- {size}\nconfigs:\n- config_name: content-{content[-12:]}\n  data_files:\n{files}---\n\n"
         f"# {card.title}\n\n{card.summary}\n\n| split | records |\n|---|---|\n{table}\n"
         "```python\nfrom datasets import load_dataset\n\ndata = load_dataset('path/to/this/folder')\n```\n\n"
         f"Made by\n\n```bash\n{card.command}\n```\n\n`manifest.json` holds the settings and a hash of the content.\n"

@@ -27,8 +27,12 @@ class CardText:
     license: str = "apache-2.0"
 
 
-def write_card(text: CardText, counts: Mapping[str, int], example: Record, files: str = "*.parquet") -> str:
-    """The dataset card: YAML front matter that maps files to splits, the preview, one row, how to load and to rebuild."""
+def write_card(text: CardText, counts: Mapping[str, int], example: Record, content: str, files: str = "*.parquet") -> str:
+    """The dataset card: YAML front matter that maps files to splits, the preview, one row, how to load and to rebuild.
+
+    content: the content hash. `datasets` keys its cache by the folder's last name and this configuration's, not by what the files
+    hold, so the configuration is named after the content: another folder of that name must not be loaded in this one's place.
+    """
     n = sum(counts.values())
     size = next((name for limit, name in _SIZES if n < limit), "n>10M")
     front = [
@@ -44,7 +48,7 @@ def write_card(text: CardText, counts: Mapping[str, int], example: Record, files
         "size_categories:",
         f"- {size}",
         "configs:",
-        "- config_name: default",
+        f"- config_name: content-{content[-12:]}",
         "  data_files:",
         *(f"  - split: {split}\n    path: data/{split}-{files}" for split in counts),
         "---",

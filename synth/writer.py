@@ -245,7 +245,9 @@ def _finish(plan: Plan, make: Make, partial: Path) -> dict[str, Any]:
     }
     preview = [make(index) for index in range(plan.start, plan.start + plan.n, plan.together)[:PREVIEW]]
     _write_text(
-        partial, "README.md", write_card(plan.card, counts, preview[0], "*.parquet" if plan.format == "parquet" else "*/*")
+        partial,
+        "README.md",
+        write_card(plan.card, counts, preview[0], manifest["content_hash"], "*.parquet" if plan.format == "parquet" else "*/*"),
     )
     (partial / "preview.png").write_bytes(encode_png(contact_sheet(preview)))
     _write_text(partial, "manifest.json", _json(manifest))

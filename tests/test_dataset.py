@@ -142,3 +142,17 @@ def test_broken_images_are_found_by_both_readers(data):
 def test_good_images_pass_the_quick_check():
     for data in (png(), jpeg()):
         check_image(data)
+
+
+def test_another_folder_of_the_same_name_is_never_loaded_in_its_place(tmp_path):
+    """`datasets` keys its cache by a folder's last name, so the card names its configuration after the content."""
+    from datasets import load_dataset
+
+    from synth.clocks import main
+
+    for seed in ("0", "1"):
+        out = tmp_path / seed / "clocks"
+        argv = ["--n", "4", "--preset", "plain", "--size", "64", "--workers", "1", "--splits", '{"test": 1}']
+        assert main([*argv, "--seed", seed, "--out", str(out)]) == 0
+        assert load_dataset(str(out), split="test")[0]["id"].startswith(f"clock-{seed}-")
+        assert load_records(out, "test")[0].id.startswith(f"clock-{seed}-")
