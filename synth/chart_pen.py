@@ -68,8 +68,9 @@ def _paint(renderer: RendererAgg, pen: object, shape: Shape, height: int) -> Non
         pen.set_linewidth(shape.edge_px)
         pen.set_foreground(_unit(shape.edge))
         pen.set_dashes(0, None)
-        marker = Affine2D().scale(shape.size_px)
-        renderer.draw_markers(pen, _MARKERS[shape.shape], marker, _path(shape.points, height), _SAME, _unit(shape.fill))
+        for x, y in shape.points:  # draw_markers would be faster and moves every marker to a whole pixel
+            place = Affine2D().scale(shape.size_px).translate(x, height - y)
+            renderer.draw_path(pen, _MARKERS[shape.shape], place, _unit(shape.fill))
 
 
 def _path(points: Sequence[Point], height: int, closed: bool = False) -> Path:

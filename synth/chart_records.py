@@ -27,7 +27,7 @@ _HELD_OUT = " / held-out look"
 class ChartMaker:
     """index -> Record; picklable, the same everywhere."""
 
-    version: str
+    stream: str
     seed: int
     questions: int
     everywhere: ChartLook
@@ -70,7 +70,7 @@ class ChartMaker:
         return ask(made, self.questions, self._stream(chart), 0.0 if made.choices["kind"] == BARE else 1.0)
 
     def _stream(self, chart: int) -> str:
-        return f"{self.version}/{self.seed}/{chart}"
+        return f"{self.stream}/{self.seed}/{chart}"
 
 
 def describe(made: Made) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from synth.writer import DEFAULT_SHARES, Plan, write_dataset
 
 PROG = "smmd-charts"
 GENERATOR = "synth.charts"
-GENERATOR_VERSION = 1  # raise it with every change that alters a record
+GENERATOR_VERSION = 2  # raise it with every change that alters a record
+_CHOICES = f"{GENERATOR}/1"  # seeds the random choices; raised when one is added, so that drawing alone leaves them as they are
 MOST_QUESTIONS, MOST_BARE_QUESTIONS = 12, 4
 # What the plan says for itself or no record depends on; the rest is what each record depends on.
 _OF_THE_PLAN = ("n", "start", "seed", "out", "workers", "shard_size", "splits", "show")
@@ -95,7 +96,7 @@ class ChartConfig:
 
         assert self.look is not None
         return ChartMaker(
-            version=f"{GENERATOR}/{GENERATOR_VERSION}", seed=self.seed, questions=self.questions_per_chart, everywhere=self.look,
+            stream=_CHOICES, seed=self.seed, questions=self.questions_per_chart, everywhere=self.look,
             training=self.training_look(), shares=self.splits, held_out=self.held_out(),
         )  # fmt: skip
 

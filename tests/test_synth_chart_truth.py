@@ -6,14 +6,18 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eval.scorers import score_answer
 from smmd_vlm.numerals import find_numbers
 from synth import chart_records
 from synth.chart_maker import make_chart
+from synth.chart_pen import paint
 from synth.chart_presets import PRESETS
-from synth.chart_shapes import Text
+from synth.chart_shapes import Dots, Text
 from synth.charts import ChartConfig
 from tests.chart_evaluator import answer
 from tests.chart_reader import hidden, measure, texts_touch, tick_offsets
@@ -53,6 +57,14 @@ def test_ticks_stand_where_the_axis_says():
     for index in range(20):
         record = make(index)
         assert max(tick_offsets(record.image, record.meta)) <= 1.0
+
+
+@given(st.floats(12, 28), st.floats(12, 28), st.sampled_from(["circle", "square", "diamond"]))
+def test_a_dot_stands_where_it_is_told_to(x, y, shape):
+    dots = Dots(points=((x, y),), shape=shape, size_px=9.0, fill=(0, 0, 0), edge=(0, 0, 0))
+    ink = 255 - np.asarray(paint([dots], (40, 40), (255, 255, 255)).convert("L")).astype(float)
+    middles, weight = np.arange(40) + 0.5, ink.sum()
+    assert (ink.sum(axis=0) @ middles / weight, ink.sum(axis=1) @ middles / weight) == pytest.approx((x, y), abs=0.1)
 
 
 def test_bars_of_the_embedded_preset_are_measured_to_the_unit_or_so():

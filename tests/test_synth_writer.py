@@ -22,6 +22,7 @@ from PIL import Image
 from smmd_vlm.records import Record
 from synth import writer
 from synth.card import CardText, contact_sheet
+from synth.charts import ChartConfig
 from synth.clocks import ClockConfig
 from synth.png import encode_png
 from synth.shards import COLUMNS, add_digests, digest, read_shard, write_shard
@@ -280,10 +281,30 @@ def test_a_run_cut_between_the_last_renames_is_completed(tmp_path, monkeypatch, 
     assert content(tmp_path / "cut") == content(tmp_path / "straight")
 
 
-def test_ten_kills_at_random_moments_and_the_same_command_again(tmp_path):
-    out = tmp_path / "killed"
-    argv = ["--n", "4000", "--out", str(out), "--preset", "plain", "--size", "64", "--shard-size", "50"]
-    command, moments, kept = [sys.executable, "-m", "synth.clocks", *argv], Random(3), set()
+@pytest.mark.parametrize(
+    ("generator", "config"),
+    [
+        ("synth.clocks", ClockConfig(n=4000, preset="plain", size=64, shard_size=50)),
+        ("synth.charts", ChartConfig(n=4000, preset="embedded", shard_size=50)),
+    ],
+)
+def test_ten_kills_at_random_moments_and_the_same_command_again(tmp_path, generator, config):
+    out, straight = tmp_path / "killed", replace(config, out=str(tmp_path / "straight"))
+    command = [
+        sys.executable,
+        "-m",
+        generator,
+        "--out",
+        str(out),
+        "--n",
+        "4000",
+        "--preset",
+        config.preset,
+        "--shard-size",
+        "50",
+    ]
+    command += ["--size", "64"] if generator == "synth.clocks" else []
+    moments, kept = Random(3), set()
     data = out / ".partial" / "data"
 
     def finished():
@@ -305,7 +326,7 @@ def test_ten_kills_at_random_moments_and_the_same_command_again(tmp_path):
     again = subprocess.run([*command, "--workers", "2"], capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert kept and all((out / "data" / name).stat().st_mtime_ns == stamp for name, stamp in kept)
-    write_clocks(tmp_path / "straight", n=4000, size=64, shard_size=50, workers=2)
+    write_dataset(straight.plan(), straight.maker(), workers=2)
     assert content(out) == content(tmp_path / "straight")
 
 
