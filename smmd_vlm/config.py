@@ -288,7 +288,7 @@ class StudyConfig:
     """Compare losses on one task.
 
     Args:
-        file: study file (YAML); configs/studies/clocks.yaml and smmd_vlm/study.py show what one looks like
+        file: study file (YAML); configs/study_clocks.yaml and smmd_vlm/study.py show what one looks like
     """
 
     file: str

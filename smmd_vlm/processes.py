@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,38 @@ def run(module: str, *arguments: object) -> None:
         )
 
 
+@contextmanager
+def alone_in(folder: Path) -> Iterator[int]:
+    """Wait until nobody else works in `folder`; yields the lock's file descriptor, for run_jobs.
+
+    Processes that inherit it keep the lock, so that what a killed call left running is waited for, not written over.
+    """
+    with open(folder / ".lock", "w", encoding="utf-8") as lock:
+        with suppress(ImportError):  # Windows has no fcntl, and no lock then
+            import fcntl
+
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(f"{folder} is in use, by another call or by runs that a killed one left behind; waiting", flush=True)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock.fileno()
+
+
+@contextmanager
+def _sigterm_unwinds() -> Iterator[None]:
+    """SIGTERM leaves through `finally`, as Ctrl-C does."""
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @dataclass
 class Job:
     """Commands (module, arguments) that run one after another, and the run folder whose metrics.jsonl tells how far it is.
@@ -55,10 +89,10 @@ class Job:
     done: Callable[[], object] = lambda: None
 
 
-def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | None = None) -> None:
+def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | None = None, lock: int | None = None) -> None:
     """Jobs by name, as many side by side as there are cores (or `parallel`), one thread each.
 
-    steps: optimizer steps of each job, for the bar. The first job that fails ends the others and is a JobFailed with the
+    steps: optimizer steps of each job, for the bar. lock: of alone_in. The first job that fails ends the others and is a JobFailed with the
     end of its log.
     """
     from tqdm import tqdm
@@ -67,13 +101,13 @@ def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | No
     waiting, running = dict(jobs), {}
     left = {name: list(job.commands) for name, job in jobs.items()}
     reached = dict.fromkeys(jobs, 0)
-    with tqdm(total=steps * len(jobs), unit="step", desc="runs") as bar:
+    with tqdm(total=steps * len(jobs), unit="step", desc="runs") as bar, _sigterm_unwinds():
         try:
             while waiting or running:
                 while waiting and len(running) < (parallel or max(1, os.cpu_count() or 1)):
                     name = next(iter(waiting))
                     del waiting[name]
-                    running[name] = _next(left[name], logs / f"{name}.log", "w")
+                    running[name] = _next(left[name], logs / f"{name}.log", "w", lock)
                 time.sleep(0.2)
                 for name in list(running):
                     step = min(steps, _last_step(jobs[name].run / "metrics.jsonl"))
@@ -86,7 +120,7 @@ def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | No
                         tail = (logs / f"{name}.log").read_text(encoding="utf-8")[-4000:]
                         raise JobFailed(f"{name} ended with exit code {code}:\n{tail}")
                     if left[name]:
-                        running[name] = _next(left[name], logs / f"{name}.log", "a")
+                        running[name] = _next(left[name], logs / f"{name}.log", "a", lock)
                     else:
                         del running[name]
                         jobs[name].done()
@@ -97,10 +131,12 @@ def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | No
                 process.wait()
 
 
-def _next(left: list[tuple[str, list[str]]], log: Path, mode: str) -> subprocess.Popen:
+def _next(left: list[tuple[str, list[str]]], log: Path, mode: str, lock: int | None) -> subprocess.Popen:
     module, arguments = left.pop(0)
     with open(log, mode, encoding="utf-8") as out:
-        return start(module, arguments, threads=1, stdout=out, stderr=subprocess.STDOUT)
+        return start(
+            module, arguments, threads=1, stdout=out, stderr=subprocess.STDOUT, pass_fds=() if lock is None else (lock,)
+        )
 
 
 def _last_step(metrics: Path) -> int:

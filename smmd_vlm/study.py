@@ -1,7 +1,8 @@
 """`smmd-vlm study STUDY.yaml`: losses x settings x seeds on one task, each cell an ordinary run, one table for all.
 
     out: runs/study-clocks
-    base: configs/clocks_tiny.yaml          # what every run shares; the cells change settings of it
+    base: configs/clocks_tiny.yaml          # what every run shares,
+    settings: {train.max_steps: 800}        # but for this; the cells change more of it
     test: {data: data/clocks64-test, split: test}
     seeds: [0, 1, 2]
     against: [ce, brier]                    # the cells that every other one is compared with
@@ -29,9 +30,9 @@ from typing import Any
 import yaml
 
 from smmd_vlm.config import StudyConfig
-from smmd_vlm.processes import Job, run, run_jobs
+from smmd_vlm.processes import Job, alone_in, run, run_jobs
 
-_KEYS = {"out", "base", "test", "seeds", "against", "tiny", "cells", "parallel"}
+_KEYS = {"out", "base", "settings", "test", "seeds", "against", "tiny", "cells", "parallel"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,7 @@ class Plan:
 
     out: Path
     base: Path
+    settings: dict[str, Any]
     test: dict[str, Any]
     seeds: tuple[int, ...]
     against: tuple[str, ...]
@@ -72,25 +74,26 @@ def study(config: StudyConfig) -> int:
 
     plan = read_plan(Path(config.file))
     _claim(plan, Path(config.file))
-    missing = [(cell, seed) for cell, seed in plan.jobs() if not plan.is_whole(cell, seed)]
-    print(f"{len(plan.cells)} cells x {len(plan.seeds)} seeds, {len(missing)} runs to make in {plan.out}")
-    _make_models(plan, missing)
-    jobs = {}
-    for cell, seed in missing:
-        folder = plan.folder(cell, seed)
-        shutil.rmtree(folder, ignore_errors=True)  # half a run of our own, left by a kill
-        folder.mkdir(parents=True)
-        jobs[f"{cell.name}-seed{seed}"] = _job(plan, cell, seed)
-    run_jobs(jobs, plan.out / "logs", steps=_steps(plan), parallel=plan.parallel)
-    for line in write_study(plan):
-        print(line)
+    with alone_in(plan.out) as lock:
+        missing = [(cell, seed) for cell, seed in plan.jobs() if not plan.is_whole(cell, seed)]
+        print(f"{len(plan.cells)} cells x {len(plan.seeds)} seeds, {len(missing)} runs to make in {plan.out}")
+        _make_models(plan, missing)
+        jobs = {}
+        for cell, seed in missing:
+            folder = plan.folder(cell, seed)
+            shutil.rmtree(folder, ignore_errors=True)  # half a run of our own, left by a kill
+            folder.mkdir(parents=True)
+            jobs[f"{cell.name}-seed{seed}"] = _job(plan, cell, seed)
+        run_jobs(jobs, plan.out / "logs", steps=_steps(plan), parallel=plan.parallel, lock=lock)
+        for line in write_study(plan):
+            print(line)
     return 0
 
 
 def read_plan(path: Path) -> Plan:
     """The study file; every mistake is a ValueError of one sentence."""
     if not path.is_file():
-        raise ValueError(f"expected a study file, {path} does not exist; configs/studies/clocks.yaml shows what one looks like")
+        raise ValueError(f"expected a study file, {path} does not exist; configs/study_clocks.yaml shows what one looks like")
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -102,9 +105,9 @@ def read_plan(path: Path) -> Plan:
     ):
         found = sorted(content) if isinstance(content, dict) else type(content).__name__
         raise ValueError(
-            f"{path}: expected the keys out, base, test, seeds and cells (and against, tiny, parallel), got {found}"
+            f"{path}: expected the keys out, base, test, seeds and cells (and settings, against, tiny, parallel), got {found}"
         )
-    for key, kind in (("cells", dict), ("test", dict), ("seeds", list), ("against", list), ("tiny", dict)):
+    for key, kind in (("cells", dict), ("settings", dict), ("test", dict), ("seeds", list), ("against", list), ("tiny", dict)):
         if key in content and not isinstance(content[key], kind):
             raise ValueError(f"{path}: {key} must be a {'list' if kind is list else 'mapping'}, got {content[key]!r}")
     cells = tuple(_cells(content["cells"], content.get("tiny"), path))
@@ -123,6 +126,7 @@ def read_plan(path: Path) -> Plan:
     return Plan(
         out=Path(content["out"]),
         base=Path(content["base"]),
+        settings=content.get("settings", {}),
         test={"split": "test", "max_new_tokens": 16, "batch_size": 100, **content["test"]},
         seeds=seeds,
         against=against,
@@ -191,14 +195,10 @@ def _make_models(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
 def _job(plan: Plan, cell: Cell, seed: int) -> Job:
     """Train, answer the test questions, score them; cell.json says that all three are done."""
     folder = plan.folder(cell, seed)
-    settings = {"train.output_dir": folder / "run", "train.seed": seed, "train.disable_tqdm": "true"}
-    if cell.tiny is not None:
-        settings["model.model_name_or_path"] = _model(plan, cell, seed)
-    settings |= {key: value if isinstance(value, str) else json.dumps(value) for key, value in cell.changes.items()}
     answers = folder / "predictions.jsonl"
     return Job(
         commands=[
-            ("smmd_vlm", ["train", "--config", str(plan.base), *_flags(settings)]),
+            ("smmd_vlm", ["train", "--config", str(plan.base), *cell_flags(plan, cell, seed)]),
             ("smmd_vlm", ["predict", "--model", str(folder / "run"), "--out", str(answers), *_flags(plan.test)]),
             ("eval", ["score", str(answers), "--out", str(folder / "report")]),
         ],
@@ -209,10 +209,19 @@ def _job(plan: Plan, cell: Cell, seed: int) -> Job:
     )
 
 
+def cell_flags(plan: Plan, cell: Cell, seed: int) -> list[str]:
+    """What the run of a cell adds to `smmd-vlm train --config BASE`."""
+    settings = {"train.output_dir": plan.folder(cell, seed) / "run", "train.seed": seed, "train.disable_tqdm": "true"}
+    if cell.tiny is not None:
+        settings["model.model_name_or_path"] = _model(plan, cell, seed)
+    changes = plan.settings | cell.changes
+    return _flags(settings | {key: value if isinstance(value, str) else json.dumps(value) for key, value in changes.items()})
+
+
 def _flags(settings: Mapping[str, Any]) -> list[str]:
     return [part for key, value in settings.items() for part in (f"--{key}", str(value))]
 
 
 def _steps(plan: Plan) -> int:
     train = (yaml.safe_load(plan.base.read_text(encoding="utf-8")) or {}).get("train") or {}
-    return int(train.get("max_steps", 0)) or 1  # only moves the progress bar
+    return int(plan.settings.get("train.max_steps", train.get("max_steps", 0))) or 1  # only moves the progress bar

@@ -9,6 +9,8 @@ import pytest
 from smmd_vlm.cli import VERBS, main
 
 ROOT = Path(__file__).parents[1]
+STUDIES = sorted((ROOT / "configs").glob("study_*.yaml"))
+RUNS = sorted(set((ROOT / "configs").glob("*.yaml")) - set(STUDIES))
 
 
 @pytest.mark.parametrize("argv", [["--help"], *([verb, "--help"] for verb in VERBS)], ids=" ".join)
@@ -33,7 +35,7 @@ def test_misuse_is_one_sentence_and_exit_code_2(capsys):
     assert main(["tiny", "--hidden", "33"]) == 2
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_shipped_configurations_parse(path, monkeypatch):
     monkeypatch.chdir(ROOT)
     from smmd_vlm.runconfig import train_parser
@@ -62,14 +64,17 @@ def test_launcher_configurations_load_and_name_real_layers(path):
         assert hasattr(qwen, name), name
 
 
-def test_the_shipped_study_parses_and_names_losses_that_exist(monkeypatch):
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_shipped_studies_parse_and_every_cell_is_a_run(path, monkeypatch):
     from smmd_vlm import losses
-    from smmd_vlm.study import read_plan
+    from smmd_vlm.runconfig import train_parser
+    from smmd_vlm.study import cell_flags, read_plan
 
     monkeypatch.chdir(ROOT)
-    for path in sorted((ROOT / "configs" / "studies").glob("*.yaml")):
-        plan = read_plan(path)
-        assert {cell.changes["loss.name"] for cell in plan.cells} <= {"none", *losses.LOSSES}
+    plan = read_plan(path)
+    for cell, seed in plan.jobs():
+        parsed = train_parser().parse_args(["--config", str(plan.base), *cell_flags(plan, cell, seed)])
+        assert parsed.loss.name in {"none", *losses.LOSSES} and parsed.train.seed == seed
 
 
 def test_switches_and_dashes():

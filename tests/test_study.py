@@ -1,6 +1,9 @@
 """`smmd-vlm study` at a toy budget: cells, grids, resuming, the table, and what is refused."""
 
 import json
+import subprocess
+import sys
+import time
 
 import pytest
 import yaml
@@ -37,6 +40,14 @@ def file(tmp_path, clocks):
     return write
 
 
+def content(out):
+    """study.json without the one thing that differs from time to time."""
+    found = json.loads((out / "study.json").read_text())
+    for row in found["cells"]:
+        row.pop("train_seconds")
+    return found
+
+
 def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
     path, out = file(), tmp_path / "study"
     assert main(["study", str(path)]) == 0
@@ -50,20 +61,24 @@ def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
     assert configs["smmd-weight1.0seed-1"]["loss"]["weight"] == 1.0 and configs["smmd-weight1.0seed-1"]["train"]["seed"] == 1
     models = {config["model"]["model_name_or_path"] for config in configs.values()}
     assert len(models) == 1  # one for each seed, shared by the cells
-    first = json.loads((out / "study.json").read_text())
+    first = content(out)
 
-    # a cell that a kill left half made is made again, the others are left alone, and the table is the same
+    # killed while the first cell's run is made again, it goes on; the other cell is left alone, and the table is the same
     (out / "cells" / "ce" / "seed-1" / "cell.json").unlink()
-    (out / "cells" / "ce" / "seed-1" / "predictions.jsonl").write_text("")
+    (out / "study.json").unlink()
     kept = (out / "cells" / "smmd-weight1.0" / "seed-1" / "predictions.jsonl").stat().st_mtime_ns
+    running = subprocess.Popen([sys.executable, "-m", "smmd_vlm", "study", str(path)], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while (out / "cells" / "ce" / "seed-1" / "predictions.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(1)
+    running.kill()
+    running.wait()
+    assert not (out / "study.json").exists()
     assert main(["study", str(path)]) == 0
     assert "1 runs to make" in capsys.readouterr().out
     assert (out / "cells" / "smmd-weight1.0" / "seed-1" / "predictions.jsonl").stat().st_mtime_ns == kept
-    again = json.loads((out / "study.json").read_text())
-    for content in (first, again):
-        for row in content["cells"]:
-            row.pop("train_seconds")
-    assert again == first
+    assert content(out) == first
 
     page = (out / "study.html").read_text()
     assert "<script" not in page and 'src="data:image/png;base64,' in page
