@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from smmd_vlm.cli import main
-from smmd_vlm.quickstart import CONTROLS, RUNS, _train_command
+from smmd_vlm.quickstart import CHOSEN_ON, CONTROLS, RUNS, WEIGHT, _train_command
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,21 @@ def test_runs_differ_in_their_loss_alone(tour):
         config["train"].pop("output_dir")
     losses = {name: config.pop("loss") for name, config in configs.items()}
     assert configs["ce-seed0"] == configs["smmd-seed0"]
-    assert (losses["ce-seed0"]["name"], losses["smmd-seed0"]["name"], losses["smmd-seed0"]["weight"]) == ("none", "smmd", 1.0)
+    assert (losses["ce-seed0"]["name"], losses["smmd-seed0"]["name"], losses["smmd-seed0"]["weight"]) == (
+        "none",
+        "smmd",
+        WEIGHT,
+    )
+
+
+def test_the_weight_is_one_that_was_tried_on_seeds_that_are_not_shown(tour):
+    from smmd_vlm.study import read_plan
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(Path(__file__).parents[1])
+        plan = read_plan(Path("configs/study_quickstart_weight.yaml"))
+    assert plan.seeds == CHOSEN_ON and WEIGHT in {cell.changes["loss.weight"] for cell in plan.cells}
+    assert not set(CHOSEN_ON) & set(json.loads((tour / "summary.json").read_text())["settings"]["seeds"])
 
 
 def test_controls_have_the_strength_without_the_distances():
