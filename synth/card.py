@@ -1,4 +1,4 @@
-"""What people look at first in a dataset folder: the card (README.md) and the contact sheet (preview.png)."""
+"""What people look at first in a dataset folder: the card (README.md) and the first records (preview.png, or preview.md of text)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ def write_card(text: CardText, counts: Mapping[str, int], example: Record, conte
     hold, so the configuration is named after the content: another folder of that name must not be loaded in this one's place.
     """
     n = sum(counts.values())
+    pictured = example.image is not None
     size = next((name for limit, name in _SIZES if n < limit), "n>10M")
     front = [
         "---",
         f"pretty_name: {text.title}",
         f"license: {text.license}",
         "task_categories:",
-        "- visual-question-answering",
+        "- visual-question-answering" if pictured else "- question-answering",
         "language:",
         "- en",
         "tags:",
@@ -56,12 +57,14 @@ def write_card(text: CardText, counts: Mapping[str, int], example: Record, conte
     body = [
         f"# {text.title}",
         text.summary,
-        "![The first records, each with its answer](preview.png)",
+        "![The first records, each with its answer](preview.png)"
+        if pictured
+        else "[The first records, each with its answer](preview.md)",
         "| split | records |\n|---|---|\n" + "\n".join(f"| {split} | {counts[split]:,} |" for split in counts),
         f"The first record asks “{example.question}” and answers `{example.answer}`.",
         "```python\nfrom datasets import load_dataset\n\ndata = load_dataset('path/to/this/folder')\n```",
         f"Made by\n\n```bash\n{text.command}\n```",
-        "`manifest.json` holds every setting, the versions of the drawing libraries and a hash of the content.",
+        f"`manifest.json` holds every setting, the versions of the {'drawing ' if pictured else ''}libraries and a hash of the content.",
     ]
     return "\n".join(front) + "\n\n" + "\n\n".join(body) + "\n"
 
@@ -86,6 +89,14 @@ def contact_sheet(records: Sequence[Record]) -> Image.Image:
             (left + TILE_PX / 2, top + TILE_PX + CAPTION_PX / 2), _caption(record.answer), fill="black", font=font, anchor="mm"
         )
     return sheet
+
+
+def question_sheet(records: Sequence[Record]) -> str:
+    """The records' questions as a table in Markdown, each with its answer."""
+    rows = [
+        " | ".join(text.replace("|", "\\|") for text in (record.kind, record.question, record.answer)) for record in records
+    ]
+    return "\n".join(["| kind | question | answer |", "|---|---|---|", *(f"| {row} |" for row in rows)]) + "\n"
 
 
 def _caption(answer: str) -> str:

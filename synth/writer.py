@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial as partial_call
 from importlib.metadata import version
@@ -23,7 +23,7 @@ from PIL import features
 from tqdm import tqdm
 
 from smmd_vlm.records import SCHEMA_VERSION, Record
-from synth.card import CardText, contact_sheet, write_card
+from synth.card import CardText, contact_sheet, question_sheet, write_card
 from synth.picturefolder import read_picture_folder, write_picture_folder
 from synth.png import encode_png
 from synth.shards import add_digests, content_hash, read_shard, write_shard
@@ -34,7 +34,7 @@ DEFAULT_SHARES = {"train": 0.96, "validation": 0.02, "test": 0.02}
 FORMATS = {"parquet": ".parquet", "imagefolder": ""}  # what a shard's name ends in; a shard of the latter is a folder
 PREVIEW = 24
 _PARTIAL = ".partial"
-_FINISHED = ("README.md", "preview.png", "manifest.json", "data")  # moved in this order; data makes the folder load
+_FINISHED = ("README.md", "preview.png", "preview.md", "manifest.json", "data")  # moved in this order; data makes it load
 
 Make = Callable[[int], Record]
 
@@ -50,10 +50,12 @@ class Plan:
     seed: int
     n: int
     start: int = 0
+    splits: tuple[str, ...] = SPLITS  # the names that shares may have
     shares: Mapping[str, float] = field(default_factory=DEFAULT_SHARES.copy)
     held_out: Mapping[str, Any] = field(default_factory=dict)
     shard_size: int = 1000
     format: str = "parquet"
+    pictures: bool = True  # False: text alone, and a preview in words
     together: int = 1  # so many records share one picture: they share its split too, and one file
     card: CardText
 
@@ -70,11 +72,15 @@ class Plan:
             )
         if self.format not in FORMATS:
             raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
-        check_shares(self.shares)
+        check_shares(self.shares, self.splits)
 
     @property
     def ending(self) -> str:
         return FORMATS[self.format]
+
+    @property
+    def preview(self) -> str:
+        return "preview.png" if self.pictures else "preview.md"
 
     def identity(self) -> dict[str, Any]:
         """What two runs must share to be one dataset in the same files; plain JSON."""
@@ -90,37 +96,37 @@ class Shard:
     indices: tuple[int, ...]
 
 
-def check_shares(shares: Mapping[str, float]) -> None:
-    unknown = [split for split in shares if split not in SPLITS]
+def check_shares(shares: Mapping[str, float], splits: Sequence[str] = SPLITS) -> None:
+    unknown = [split for split in shares if split not in splits]
     if unknown:
-        raise ValueError(f"splits are {', '.join(SPLITS)}, got {unknown[0]!r}")
+        raise ValueError(f"splits are {', '.join(splits)}, got {unknown[0]!r}")
     if not all(share >= 0 for share in shares.values()) or not abs(sum(shares.values()) - 1) < 1e-9:
         raise ValueError(f"the splits' shares must be >= 0 and add up to 1, got {dict(shares)}")
 
 
-def split_of(seed: int, index: int, shares: Mapping[str, float]) -> str:
+def split_of(seed: int, index: int, shares: Mapping[str, float], splits: Sequence[str] = SPLITS) -> str:
     """The split of record `index`: a hash of seed and index against the shares, nothing else."""
     digest = hashlib.blake2b(f"split/{seed}/{index}".encode(), digest_size=8).digest()
     left = int.from_bytes(digest, "big") / 2**64
-    for split in SPLITS:
+    for split in splits:
         left -= shares.get(split, 0.0)
         if left < 0:
             return split
-    return next(split for split in reversed(SPLITS) if shares.get(split))  # the shares' sum fell short of 1 by rounding
+    return next(split for split in reversed(splits) if shares.get(split))  # the shares' sum fell short of 1 by rounding
 
 
 def shards(plan: Plan) -> Iterator[Shard]:
     """The files of the plan, found by deciding splits alone; memory stays below one shard a split."""
-    pending: dict[str, list[int]] = {split: [] for split in SPLITS}
-    count = dict.fromkeys(SPLITS, 0)
+    pending: dict[str, list[int]] = {split: [] for split in plan.splits}
+    count = dict.fromkeys(plan.splits, 0)
     for index in range(plan.start, plan.start + plan.n):
-        split = split_of(plan.seed, index // plan.together, plan.shares)
+        split = split_of(plan.seed, index // plan.together, plan.shares, plan.splits)
         pending[split].append(index)
         if len(pending[split]) >= plan.shard_size and len(pending[split]) % plan.together == 0:
             yield Shard(f"{split}-{count[split]:05d}{plan.ending}", tuple(pending[split]))
             count[split] += 1
             pending[split] = []
-    for split in SPLITS:
+    for split in plan.splits:
         if pending[split]:
             yield Shard(f"{split}-{count[split]:05d}{plan.ending}", tuple(pending[split]))
 
@@ -135,7 +141,7 @@ def write_dataset(plan: Plan, make: Make, *, workers: int = 1) -> str:
     partial = _open_partial(plan)
     _draw_missing(plan, make, partial, workers)
     manifest = _finish(plan, make, partial)
-    return f"wrote {_describe(manifest['counts'])} to {plan.out} (seed {plan.seed}); look at {plan.out / 'preview.png'}"
+    return f"wrote {_describe(manifest['counts'])} to {plan.out} (seed {plan.seed}); look at {plan.out / plan.preview}"
 
 
 def _complete(plan: Plan) -> dict[str, Any] | None:
@@ -229,7 +235,7 @@ def _draw_shard(make: Make, data: Path, scratch: Path, shard: Shard) -> int:
 def _finish(plan: Plan, make: Make, partial: Path) -> dict[str, Any]:
     """Manifest, card and preview, then everything into place; goes on where a killed run stopped moving."""
     data = plan.out / "data" if (plan.out / "data").exists() else partial / "data"
-    counts, total, files = dict.fromkeys(SPLITS, 0), 0, []
+    counts, total, files = dict.fromkeys(plan.splits, 0), 0, []
     for path in sorted(data.iterdir()):
         rows, digest = read_picture_folder(path) if path.is_dir() else read_shard(path)
         counts[path.name.split("-")[0]] += rows
@@ -249,7 +255,8 @@ def _finish(plan: Plan, make: Make, partial: Path) -> dict[str, Any]:
         "README.md",
         write_card(plan.card, counts, preview[0], manifest["content_hash"], "*.parquet" if plan.format == "parquet" else "*/*"),
     )
-    (partial / "preview.png").write_bytes(encode_png(contact_sheet(preview)))
+    sheet = encode_png(contact_sheet(preview)) if plan.pictures else question_sheet(preview).encode()
+    (partial / plan.preview).write_bytes(sheet)
     _write_text(partial, "manifest.json", _json(manifest))
     for name in _FINISHED:
         if (partial / name).exists():
