@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from eval.answers import read_gold
+from eval.calibration import Reading, calibration
 from eval.intervals import CONFIDENCE, Interval, mean_interval, median_interval, rate_interval
 from eval.sanity import concerns
 from eval.scorers import VERSIONS, AnswerVerdict, TimeVerdict, score_answer, score_time
@@ -76,6 +77,7 @@ class Score:
     outcome: str  # right, wrong, unparsed; no gold where a clock's gold is no time
     truncated: bool  # the token limit ended the answer
     verdict: TimeVerdict | AnswerVerdict
+    reading: Reading | None = None  # the distribution beside the gold, where there are both
 
     @property
     def is_time(self) -> bool:
@@ -101,6 +103,8 @@ class Score:
         for name in VERSIONS:
             if hasattr(verdict, name):
                 row[name] = getattr(verdict, name)
+        if self.reading is not None:
+            row["distribution"] = self.reading.to_row()
         return row
 
 
@@ -147,7 +151,21 @@ def score(prediction: Prediction, *, headline: str = HEADLINES["other"]) -> Scor
         outcome="no gold" if right is None else "right" if right else "unparsed" if verdict.reason else "wrong",
         truncated=prediction.finish_reason == "length",
         verdict=verdict,
+        reading=_reading(prediction, verdict),
     )
+
+
+def _reading(prediction: Prediction, verdict: TimeVerdict | AnswerVerdict) -> Reading | None:
+    distribution, gold = prediction.distribution, verdict.gold_value
+    if distribution is None or gold is None or not distribution.mass > 0:
+        return None
+    if (distribution.period is not None) != isinstance(verdict, TimeVerdict):
+        kind, other = ("a time", "numbers") if isinstance(verdict, TimeVerdict) else ("a number", "times")
+        raise ValueError(
+            f"prediction {prediction.id!r}: the answer is {kind}, its distribution is over {other}; give both one type"
+        )
+    error = verdict.error_min if isinstance(verdict, TimeVerdict) else verdict.absolute_error
+    return Reading(distribution=distribution, gold=gold, greedy_error=error)
 
 
 def evaluate(predictions: Iterable[Prediction], *, headline: str | None = None) -> Summary:
@@ -170,7 +188,24 @@ def evaluate(predictions: Iterable[Prediction], *, headline: str | None = None) 
         groups["time"] = _group("time", time, headlines)
     if other:
         groups["other"] = _group("other", other, headlines) | {"by_answer_type": _split("other", other, "answer_type")}
+    for name, part in groups.items():
+        part |= _calibration([pair for pair in zip(scores, rows, strict=True) if pair[0].is_time == (name == "time")])
     return Summary(scores=scores, predictions=rows, groups=groups, concerns=tuple(concerns(scores, rows, headlines)))
+
+
+def _calibration(rows: Sequence[tuple[Score, Prediction]]) -> dict[str, Any]:
+    """{"calibration": ...} of a group in which some row has a distribution, else nothing."""
+    given = sum(prediction.distribution is not None for _, prediction in rows)
+    if not given:
+        return {}
+    read = [score for score, _ in rows if score.reading is not None]
+    found = calibration(
+        [score.reading for score in read],
+        [score.group for score in read],
+        without=len(rows) - given,
+        unread=given - len(read),
+    )
+    return {"calibration": found}
 
 
 def headline_metric(part: dict[str, Any]) -> str:

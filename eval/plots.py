@@ -33,6 +33,8 @@ def draw(group: str, scores: Sequence[Score], summary: dict[str, Any]) -> dict[s
     if len(pairs):
         figures[f"{group}_error_histogram.png"] = _clock_errors(scores) if group == "time" else _relative_errors(scores)
         figures[f"{group}_predicted_vs_true.png"] = _clock_pairs(pairs) if group == "time" else _number_pairs(pairs)
+    if bins := summary.get("calibration", {}).get("bins"):
+        figures[f"{group}_reliability.png"] = _reliability(bins)
     return figures
 
 
@@ -125,6 +127,26 @@ def _number_pairs(pairs: np.ndarray) -> Figure:
     axes.tick_params(axis="x", labelsize=7, rotation=45)
     axes.tick_params(axis="y", labelsize=7)
     axes.set(xlabel="true value", ylabel="value read", title=f"Read against true, {len(pairs)} numbers")
+    return figure
+
+
+def _reliability(bins: Sequence[dict[str, float]]) -> Figure:
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    axes = figure.subplots()
+    most = max(each["n"] for each in bins)
+    axes.plot([0, 1], [0, 1], color=_GREY, linewidth=0.8, zorder=1)
+    for each in bins:
+        width = each["high"] - each["low"]
+        axes.bar(each["low"], each["right"], width, align="edge", color=_BLUE, alpha=0.2 + 0.6 * each["n"] / most, zorder=2)
+        axes.annotate(f"{each['n']}", (each["low"] + width / 2, each["right"]), ha="center", va="bottom", fontsize=8)
+    axes.plot([each["confidence"] for each in bins], [each["right"] for each in bins], "o", color=_RED, zorder=3)
+    axes.set(
+        xlabel="confidence: the model's probability of its likeliest value",
+        ylabel="share of these values that are right",
+        xlim=(0, 1),
+        ylim=(0, 1.08),
+        title=f"Reliability of {sum(each['n'] for each in bins)} answers (number: answers in the bin)",
+    )
     return figure
 
 

@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from eval.calibration import metric_rows, summary_line
 from eval.evaluate import REPORT_FORMAT, Summary, headline_metric
 from eval.reporttext import BESIDE, GROUP_TITLES, aligned, flat_facts, md_text, open_beside
 
 PLOT_FILES = tuple(
     f"{group}_{name}.png"
     for group in ("time", "other")
-    for name in ("error_histogram", "predicted_vs_true", "accuracy_by_kind")
+    for name in ("error_histogram", "predicted_vs_true", "accuracy_by_kind", "reliability")
 )
 REPORT_FILES = ("report.json", "report.md", "report.html", "scores.jsonl", *PLOT_FILES)
 _COLUMNS = {
@@ -121,6 +122,11 @@ def screen_table(summary: Summary) -> str:
             lines.append(f"({len(kinds) - _SCREEN_KINDS} smaller kinds are in report.json)")
         lines.append("scorers: " + ", ".join(dict.fromkeys(part["scorers"][name] for name in _COLUMNS[group])))
         parts.append("\n".join(lines))
+        if "calibration" in part:
+            rows = [list(row) for row in metric_rows(part["calibration"])]
+            parts.append(
+                "\n".join([*aligned([["Calibration", "value", "95 % interval"], *rows]), summary_line(part["calibration"])])
+            )
     parts += [f"look here: {concern}" for concern in summary.concerns]
     return "\n\n".join(parts)
 
@@ -152,6 +158,17 @@ def markdown(summary: Summary, *, source: str, meta: dict[str, Any] | None, pict
                     "Scorers: " + ", ".join(dict.fromkeys(f"`{part['scorers'][name]}`" for name in _COLUMNS[group])),
                     "",
                 ]
+        if "calibration" in part:
+            lines += [
+                "### Calibration",
+                "",
+                f"{summary_line(part['calibration'])}.",
+                "",
+                "| metric | value | 95 % interval |",
+                "|---|---|---|",
+            ]
+            lines += [f"| {' | '.join(row)} |" for row in metric_rows(part["calibration"])]
+            lines.append("")
         if reasons := part["overall"]["reasons"]:
             lines += [
                 "Unparsed because: " + ", ".join(f"{md_text(reason)} ({count})" for reason, count in reasons.items()) + ".",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from eval import svg
+from eval.calibration import metric_rows, summary_line
 from eval.digits import NONE, confusion
 from eval.evaluate import Score, Summary, headline_metric
 from eval.page import Page, Sample, facts, figures, gallery, heading, paragraph, table, tiles
@@ -36,6 +37,8 @@ def report_page(summary: Summary, *, source: str, meta: dict[str, Any] | None = 
         rows = [k for k, score in enumerate(summary.scores) if score.is_time == (name == "time")]
         scores = [summary.scores[k] for k in rows]
         page.add(heading(GROUP_TITLES[name]), _headline(part), figures(charts(name, scores)))
+        if "calibration" in part:
+            page.add(heading("Calibration", 3), *_calibration(part["calibration"]))
         page.add(heading("Every metric", 3), _metrics(part), _kinds(part))
     shown = choose(summary)
     page.add(
@@ -99,6 +102,16 @@ def _metrics(part: dict[str, Any]) -> str:
             between = f"{show(interval[0])} to {show(interval[1])}" if interval else "–"
             rows.append((name, show(value), between, part["scorers"].get(name, part["headline"])))
     return table(("metric", "value", "95 % interval", "scorer"), rows)
+
+
+def _calibration(part: dict[str, Any]) -> list[str]:
+    shown = [paragraph(summary_line(part), "soft"), table(("metric", "value", "95 % interval"), metric_rows(part))]
+    if part["bins"]:
+        pairs = [(each["confidence"], each["right"]) for each in part["bins"]]
+        ticks = [(share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+        title = "Reliability: confidence against share right, ten bins"
+        shown.append(figures([svg.scatter(title, ("confidence of the mode", "share right"), pairs, float, ticks)]))
+    return shown
 
 
 def _kinds(part: dict[str, Any]) -> str:

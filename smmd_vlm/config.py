@@ -43,6 +43,8 @@ class LoraConfig:
         r: rank
         lora_alpha: scale of the update, alpha / r
         lora_dropout: dropout on the adapters' input
+        vision_tower: also put adapters on the vision tower (LLaMA-Factory's freeze_vision_tower: false)
+        multi_modal_projector: also on the projector behind it (LLaMA-Factory's freeze_multi_modal_projector: false)
         target_modules: regular expression over full module names; null takes the language layers of the model's family
     """
 
@@ -50,6 +52,8 @@ class LoraConfig:
     r: int = 16
     lora_alpha: int = 32
     lora_dropout: float = 0.0
+    vision_tower: bool = False
+    multi_modal_projector: bool = False
     target_modules: str | None = None
 
     def __post_init__(self) -> None:
@@ -63,6 +67,17 @@ class LoraConfig:
             ) from None
         if not 0 <= self.lora_dropout < 1:
             raise ValueError(f"lora.lora_dropout must be in [0, 1), got {self.lora_dropout}")
+        if self.vision_tower or self.multi_modal_projector:
+            if not self.enabled:
+                raise ValueError(
+                    "lora.vision_tower and lora.multi_modal_projector place adapters, got lora.enabled=false, which trains every "
+                    "parameter, theirs included; remove them"
+                )
+            if self.target_modules is not None:
+                raise ValueError(
+                    "expected lora.target_modules or lora.vision_tower and lora.multi_modal_projector, got both; "
+                    "name the layers of the vision tower and the projector in target_modules too, or leave it null"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +166,9 @@ class EvalConfig:
             )
 
 
+MOST_VALUES = 100_000  # of a distribution: their spellings are kept in memory
+
+
 @dataclass(frozen=True, kw_only=True)
 class PredictConfig:
     """What `smmd-vlm predict` does.
@@ -167,6 +185,11 @@ class PredictConfig:
         image_max_tokens: most image tokens per image; default the budget kept with the model
         device: cpu, cuda, ...; default a GPU where there is one
         dtype: auto, float32, bfloat16 or float16; default as trained
+        distribution: also keep the model's distribution over the value of every number or H:MM time (docs/readout.md)
+        distribution_low: least number that is considered, a whole one
+        distribution_high: greatest number that is considered, a whole one
+        distribution_decimals: digits after the point of a number that is considered; 0 takes whole numbers alone
+        distribution_prune: branches less likely than this are not followed; their probability is kept as `pruned`
     """
 
     model: str
@@ -180,12 +203,27 @@ class PredictConfig:
     image_max_tokens: int | None = None
     device: str | None = None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = None
+    distribution: bool = False
+    distribution_low: int = 0
+    distribution_high: int = 999
+    distribution_decimals: int = 0
+    distribution_prune: float = 1e-4
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "max_new_tokens", "limit", "image_max_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"--{name} must be >= 1, got {value}")
+        if not 0 <= self.distribution_decimals <= 6:
+            raise ValueError(f"--distribution_decimals must be between 0 and 6, got {self.distribution_decimals}")
+        count = (self.distribution_high - self.distribution_low) * 10**self.distribution_decimals + 1
+        if not 1 <= count <= MOST_VALUES:
+            raise ValueError(
+                f"--distribution_low to --distribution_high must hold 1 to {MOST_VALUES:,} numbers, got {count:,} from "
+                f"{self.distribution_low} to {self.distribution_high} with {self.distribution_decimals} decimals; narrow the range"
+            )
+        if not 0 <= self.distribution_prune < 1:
+            raise ValueError(f"--distribution_prune must be in [0, 1), got {self.distribution_prune}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,11 +253,11 @@ class ExportConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TinyConfig:
-    """A small Qwen-VL from a config, random weights, saved as an ordinary model folder.
+    """A small model from a config, random weights, saved as an ordinary model folder.
 
     Args:
         out: folder to make
-        family: qwen3_vl, qwen2_5_vl or qwen3_5
+        family: qwen3_vl, qwen2_5_vl, qwen2_vl or qwen3_5; or llama, qwen2 or qwen3, which read text only
         hidden: width of the vision tower and the language model, a multiple of 32
         layers: layers of each
         image_tokens: image tokens of every image until a training run sets its own budget

@@ -4,6 +4,7 @@
 
 Batched, greedy, left-padded. Killed and called again it goes on with the records that are missing. What identifies the
 run (model, data, versions, image-token budget) stands once, in predictions.meta.json beside the file.
+With --distribution, answers that are numbers or times also keep what the model holds likely (readout.py, docs/readout.md).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import torch
 from smmd_vlm.collate import Collator, Encoder, image_budget, set_image_budget
 from smmd_vlm.config import PredictConfig
 from smmd_vlm.dataset import fingerprint, load_records
+from smmd_vlm.readout import ReadOut, clock_spellings, number_spellings
 from smmd_vlm.records import Prediction, Record, read_jsonl
 
 if TYPE_CHECKING:
@@ -35,9 +37,16 @@ def end_ids(model: torch.nn.Module, encoder: Encoder) -> list[int]:
 
 @torch.no_grad()
 def answers(
-    model: torch.nn.Module, encoder: Encoder, records: Sequence[Record], *, batch_size: int, max_new_tokens: int
+    model: torch.nn.Module,
+    encoder: Encoder,
+    records: Sequence[Record],
+    *,
+    batch_size: int,
+    max_new_tokens: int,
+    read: ReadOut | None = None,
 ) -> Iterator[Prediction]:
-    """Greedy answers in the order of the records; the model is in eval mode and stays where it is."""
+    """Greedy answers in the order of the records, with `read` their distributions; the model is in eval mode and stays where
+    it is."""
     tokenizer, collate = encoder.tokenizer, Collator(encoder.processor, "left")
     stop = end_ids(model, encoder)
     for start in range(0, len(records), batch_size):
@@ -52,7 +61,8 @@ def answers(
             temperature=None, top_p=None, top_k=None,
         )  # fmt: skip
         written = output[:, inputs["input_ids"].shape[1] :].tolist()
-        for record, ids, mask in zip(batch, written, inputs["attention_mask"], strict=True):
+        distributions = [None] * len(batch) if read is None else read(inputs, batch)
+        for record, ids, mask, distribution in zip(batch, written, inputs["attention_mask"], distributions, strict=True):
             length = next((i for i, token in enumerate(ids) if token in stop), None)
             yield Prediction(
                 id=record.id,
@@ -67,6 +77,7 @@ def answers(
                 finish_reason="length" if length is None else "stop",
                 prompt_tokens=int(mask.sum()),
                 new_tokens=len(ids) if length is None else length + 1,
+                distribution=distribution,
             )
 
 
@@ -86,6 +97,11 @@ def predict(config: PredictConfig) -> int:
         "system_prompt": config.system_prompt, "image_max_tokens": config.image_max_tokens, "dtype": config.dtype,
         "weights": _weights(config.model),
     }  # fmt: skip
+    if config.distribution:
+        identity["distribution"] = {
+            "low": config.distribution_low, "high": config.distribution_high,
+            "decimals": config.distribution_decimals, "prune": config.distribution_prune,
+        }  # fmt: skip
     done = _finished(out, identity)
     todo = _Picked(records, [index for index, record_id in enumerate(ids) if record_id not in done])
     if not todo:
@@ -105,20 +121,47 @@ def predict(config: PredictConfig) -> int:
                 f"--device {device} cannot be used ({str(error).splitlines()[0]}); name another, or leave it out"
             ) from None
     encoder = Encoder(processor, with_answer=False, system_prompt=config.system_prompt or trained_system_prompt(config.model))
+    read = _read_out(config, model, encoder) if config.distribution else None
+    spelled = 0
     for record in todo:  # before anything is written
         encoder.check_text(record)
+        spelled += read is not None and read.spelled(record) is not None
     out.parent.mkdir(parents=True, exist_ok=True)
     _write_meta(out, identity, processor, model)
     with (
         open(out, "a", encoding="utf-8") as lines,
         tqdm(total=len(ids), initial=len(ids) - len(todo), unit="answer", desc="predict") as bar,
     ):
-        for prediction in answers(model, encoder, todo, batch_size=config.batch_size, max_new_tokens=config.max_new_tokens):
+        for prediction in answers(
+            model, encoder, todo, batch_size=config.batch_size, max_new_tokens=config.max_new_tokens, read=read
+        ):
             lines.write(prediction.to_json() + "\n")
             lines.flush()
             bar.update()
+    if read is not None:
+        print(
+            f"{spelled} of the {len(todo)} new answers have a distribution"
+            + (_WITHOUT.format(**identity["distribution"]) if spelled < len(todo) else "")
+        )
     print(f"wrote {len(ids)} answers to {out}")
     return 0
+
+
+_WITHOUT = (
+    "; for the others the right answer is no H:MM time and no number from {low} to {high} with at most {decimals} decimals"
+)
+
+
+def _read_out(config: PredictConfig, model: torch.nn.Module, encoder: Encoder) -> ReadOut:
+    numbers = number_spellings(config.distribution_low, config.distribution_high, config.distribution_decimals)
+    return ReadOut(
+        model,
+        encoder.tokenizer,
+        end_ids(model, encoder),
+        spellings=(clock_spellings(), numbers),
+        prune=config.distribution_prune,
+        rows=config.batch_size,
+    )
 
 
 class _Picked(Sequence[Record]):
@@ -147,7 +190,8 @@ def _finished(out: Path, identity: dict[str, Any]) -> set[str]:
         raise ValueError(f"{meta} is not readable, so nothing says who wrote {out}; remove both, or name a new --out") from None
     if written != identity:
         differs = "it has no .meta.json" if written is None else ", ".join(
-            f"{name} {written.get(name)!r} instead of {value!r}" for name, value in identity.items() if written.get(name) != value
+            f"{name} {written.get(name)!r} instead of {identity.get(name)!r}"
+            for name in {**identity, **written} if written.get(name) != identity.get(name)
         )  # fmt: skip
         raise ValueError(f"{out} was written by another run ({differs}); name a new --out, or remove the file")
     data = out.read_bytes()

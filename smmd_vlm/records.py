@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from smmd_vlm.distribution import Distribution
+
 SCHEMA_VERSION = 1
 AnswerType = Literal["number", "time", "year", "text", "list"]
 ANSWER_TYPES: tuple[str, ...] = get_args(AnswerType)
@@ -77,6 +79,7 @@ class Prediction:
     finish_reason: Literal["stop", "length"] | None = None
     prompt_tokens: int | None = None
     new_tokens: int | None = None
+    distribution: Distribution | None = None  # over the values of the answer, where it was asked for
 
     def __post_init__(self) -> None:
         _require_text(self, "id", "question", "answer", "prediction")
@@ -97,7 +100,8 @@ class Prediction:
 
     def to_json(self) -> str:
         """One line of predictions.jsonl, optional fields left out when they are None."""
-        return json.dumps({k: v for k, v in asdict(self).items() if v is not None}, ensure_ascii=False)
+        row = asdict(self, dict_factory=lambda items: {k: v for k, v in items if v is not None})
+        return json.dumps(row, ensure_ascii=False)
 
     @classmethod
     def from_mapping(cls, row: Mapping[str, Any], where: str = "prediction") -> Prediction:
@@ -106,9 +110,12 @@ class Prediction:
         missing = [name for name in ("id", "question", "answer", "prediction") if name not in row]
         if missing:
             raise ValueError(f"{where}: expected the keys id, question, answer and prediction, {', '.join(missing)} missing")
+        found = {k: v for k, v in row.items() if k in known}
         try:
-            return cls(**{k: v for k, v in row.items() if k in known})
-        except (TypeError, ValueError) as error:
+            if found.get("distribution") is not None:
+                found["distribution"] = Distribution.from_mapping(found["distribution"])
+            return cls(**found)
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{where}: {error}") from None
 
 
@@ -150,6 +157,7 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
 _OPTIONAL: dict[str, tuple[type, ...]] = {
     "group": (str,), "kind": (str,), "unit": (str,), "image": (str,), "finish_reason": (str,),
     "tolerance": (int, float), "prompt_tokens": (int,), "new_tokens": (int,),
+    "distribution": (Distribution,),
 }  # fmt: skip
 
 
