@@ -46,7 +46,7 @@ VERBS: dict[str, Verb] = {
     "vocab": Verb("show which tokens of a model are numbers and how numbers split", "smmd_vlm.vocabreport:show", VocabConfig),
     "export": Verb("merge a run's adapter into one ordinary model folder", "smmd_vlm.export:export", ExportConfig),
     "study": Verb("compare losses on one task: cells x seeds, one table", "smmd_vlm.study:study", StudyConfig, "file"),
-    "tiny": Verb("make a small Qwen-VL from a config, for CPUs", "smmd_vlm.tiny:save_tiny", TinyConfig),
+    "tiny": Verb("make a small Qwen-VL or text model from a config, for CPUs", "smmd_vlm.tiny:save_tiny", TinyConfig),
 }
 
 
@@ -77,7 +77,15 @@ def main(argv: list[str] | None = None) -> int:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # Rust threads do not survive a fork into data workers
     try:
         return call(name, rest)
-    except (ValueError, argparse.ArgumentError, FloatingPointError, OSError, ImportError, KeyboardInterrupt) as error:
+    except (
+        ValueError,
+        argparse.ArgumentError,
+        FloatingPointError,
+        MemoryError,
+        OSError,
+        ImportError,
+        KeyboardInterrupt,
+    ) as error:
         if os.environ.get("SMMD_VLM_TRACEBACK"):
             traceback.print_exc()
         print(f"smmd-vlm {name}: {' '.join(str(error).split()) or 'stopped'}", file=sys.stderr)

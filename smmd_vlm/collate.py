@@ -24,9 +24,16 @@ from smmd_vlm.rows import IMAGE_MARK
 if TYPE_CHECKING:
     from transformers import ProcessorMixin
 
+    from smmd_vlm.textprocessor import TextProcessor
+
 Sample = dict[str, Any]
 _IMAGE_INPUTS = ("pixel_values", "image_features", "image_grid_thw")
 _SENTINEL = "\u2603answer\u2603"  # rendered in place of an answer to see what the template writes after one
+
+
+def reads_images(processor: ProcessorMixin | TextProcessor) -> bool:
+    """False for the tokenizer of a text-only model."""
+    return processor.image_processor is not None
 
 
 def tokens_to_pixels(processor: ProcessorMixin) -> int:
@@ -35,11 +42,15 @@ def tokens_to_pixels(processor: ProcessorMixin) -> int:
     return (image_processor.patch_size * image_processor.merge_size) ** 2
 
 
-def set_image_budget(processor: ProcessorMixin, min_tokens: int, max_tokens: int) -> None:
+def set_image_budget(processor: ProcessorMixin | TextProcessor, min_tokens: int, max_tokens: int) -> None:
     """Scale images into [min_tokens, max_tokens] image tokens from now on; saved with the processor.
 
     `size` is set after loading: from_pretrained(size=...) is ignored while an older config still holds min/max_pixels.
     """
+    if not reads_images(processor):
+        raise ValueError(
+            f"expected a model that reads images for {max_tokens} image tokens, got a text-only one; leave them out"
+        )
     pixels = tokens_to_pixels(processor)
     processor.image_processor.size = {"shortest_edge": min_tokens * pixels, "longest_edge": max_tokens * pixels}
     for name in ("min_pixels", "max_pixels"):
@@ -47,8 +58,10 @@ def set_image_budget(processor: ProcessorMixin, min_tokens: int, max_tokens: int
             setattr(processor.image_processor, name, None)
 
 
-def image_budget(processor: ProcessorMixin) -> tuple[int, int]:
-    """(least, most) image tokens that the processor makes of an image."""
+def image_budget(processor: ProcessorMixin | TextProcessor) -> tuple[int, int]:
+    """(least, most) image tokens that the processor makes of an image; (0, 0) for a text-only model."""
+    if not reads_images(processor):
+        return 0, 0
     size, pixels = processor.image_processor.size, tokens_to_pixels(processor)
     return size["shortest_edge"] // pixels, size["longest_edge"] // pixels
 
@@ -63,7 +76,7 @@ class Encoder:
 
     def __init__(
         self,
-        processor: ProcessorMixin,
+        processor: ProcessorMixin | TextProcessor,
         *,
         with_answer: bool = True,
         system_prompt: str | None = None,
@@ -100,9 +113,8 @@ class Encoder:
         """Errors name the record: an unreadable image, a control token in the text, a sample longer than max_length."""
         self.check_text(record)
         prompt = self.render(self.messages(record), generation_prompt=True)
-        encoded = self._encode(prompt, record) if self.features is None else self._encode_features(prompt, record)
-        ids, types = encoded["input_ids"][0], encoded.get("mm_token_type_ids")
-        types = torch.zeros_like(ids) if types is None else types[0]
+        encoded = self._encode(prompt, record)
+        ids, types = encoded["input_ids"][0], encoded["mm_token_type_ids"][0]
         sample: Sample = {"id": record.id}
         if self.with_answer:
             answer = self.tokenizer(record.answer, add_special_tokens=False)["input_ids"]
@@ -122,29 +134,36 @@ class Encoder:
         return sample | {name: encoded[name] for name in _IMAGE_INPUTS if name in encoded}
 
     def _encode(self, prompt: str, record: Record) -> Mapping[str, Tensor]:
-        images = [open_image(image, record.id) for image in record.images] or None
-        try:
-            return self.processor(text=[prompt], images=images, return_mm_token_type_ids=True, return_tensors="pt")
-        except ValueError as error:  # for example an aspect ratio over 200
-            raise ValueError(f"record {record.id!r}: the processor refuses its image or text ({error})") from None
+        """What the processor's own call gives, at a third of its cost: most of that goes into checks of its arguments."""
+        inputs, counts = self._encode_images(record) if record.images else ({}, [])
+        if counts:
+            mark = self.processor.image_token
+            before, *after = prompt.split(mark)
+            prompt = before + "".join(mark * count + rest for count, rest in zip(counts, after, strict=True))
+        ids = torch.tensor([self.tokenizer(prompt, add_special_tokens=False)["input_ids"]])
+        types = (ids == self.processor.image_token_id).to(ids.dtype) if counts else torch.zeros_like(ids)
+        return inputs | {"input_ids": ids, "mm_token_type_ids": types}
 
-    def _encode_features(self, prompt: str, record: Record) -> Mapping[str, Tensor]:
-        """What `_encode` gives, from features that are already there."""
-        found = [self.features(image) for image in record.images]
-        mark = self.processor.image_token
-        before, *after = prompt.split(mark)
-        text = before + "".join(mark * len(features) + rest for (features, _), rest in zip(found, after, strict=True))
-        ids = torch.tensor([self.tokenizer(text)["input_ids"]])
-        encoded = {"input_ids": ids, "mm_token_type_ids": (ids == self.processor.image_token_id).to(ids.dtype)}
-        if found:
-            encoded |= {
-                "image_features": torch.cat([f for f, _ in found]),
-                "image_grid_thw": torch.cat([grid for _, grid in found]),
-            }
-        return encoded
+    def _encode_images(self, record: Record) -> tuple[dict[str, Tensor], list[int]]:
+        """(the model's image inputs, image tokens of every image)."""
+        if self.features is not None:
+            features, grids = zip(*(self.features(image) for image in record.images), strict=True)
+            return {"image_features": torch.cat(features), "image_grid_thw": torch.cat(grids)}, [len(each) for each in features]
+        processor = self.processor.image_processor
+        try:
+            inputs = processor([open_image(image, record.id) for image in record.images], return_tensors="pt")
+        except ValueError as error:  # for example an aspect ratio over 200
+            if str(error).startswith("record "):
+                raise
+            raise ValueError(f"record {record.id!r}: the processor refuses its image ({error})") from None
+        return dict(inputs), (inputs["image_grid_thw"].prod(1) // processor.merge_size**2).tolist()
 
     def check_text(self, record: Record) -> None:
-        """A ValueError when the text holds a control token, or marks for other images than there are."""
+        """A ValueError for an image that the model cannot read, a control token, or marks for other images than there are."""
+        if record.images and not reads_images(self.processor):
+            raise ValueError(
+                f"record {record.id!r} has an image, but the model reads text only; take a vision-language model, or data without images"
+            )
         marks = record.question.count(IMAGE_MARK) if record.images else 0
         if marks not in (0, len(record.images)):
             raise ValueError(
@@ -174,17 +193,17 @@ class Encoder:
 class Collator:
     """Samples -> one batch: tokens, mask and token types padded on `side`, pixels and grids concatenated.
 
-    `ids` are the records' own, for messages; they are no input of the model.
+    `ids` are the records' own, for messages; they are no input of the model. Text-only models take no token types.
     """
 
-    def __init__(self, processor: ProcessorMixin, side: Literal["left", "right"] = "right") -> None:
+    def __init__(self, processor: ProcessorMixin | TextProcessor, side: Literal["left", "right"] = "right") -> None:
         if side not in ("left", "right"):
             raise ValueError(f"side must be left or right, got {side!r}")
         tokenizer = processor.tokenizer
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
         if pad is None:
             raise ValueError("expected a tokenizer with a pad_token or an eos_token, got neither; set tokenizer.pad_token")
-        self.pad_id, self.side = pad, side
+        self.pad_id, self.side, self.with_types = pad, side, reads_images(processor)
 
     def __call__(self, samples: Sequence[Sample]) -> dict[str, Any]:
         tokens = [sample["input_ids"] for sample in samples]
@@ -192,8 +211,9 @@ class Collator:
             "ids": [sample["id"] for sample in samples],
             "input_ids": self._pad(tokens, self.pad_id),
             "attention_mask": self._pad([torch.ones_like(row) for row in tokens], 0),
-            "mm_token_type_ids": self._pad([sample["mm_token_type_ids"] for sample in samples], 0),
         }
+        if self.with_types:
+            batch["mm_token_type_ids"] = self._pad([sample["mm_token_type_ids"] for sample in samples], 0)
         if "labels" in samples[0]:
             batch["labels"] = self._pad([sample["labels"] for sample in samples], IGNORE_INDEX)
         for name in _IMAGE_INPUTS:

@@ -18,14 +18,25 @@ from typing import Any
 
 import torch
 import yaml
-from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor, PretrainedConfig, ProcessorMixin
+from transformers import AutoConfig, PretrainedConfig, ProcessorMixin
 
 from smmd_vlm import memory, preflight, runfolder
 from smmd_vlm.collate import Collator, EncodedRecords
 from smmd_vlm.config import ModelConfig
-from smmd_vlm.model import add_lora, family_of, freeze_vision, load_base
+from smmd_vlm.model import (
+    VISION,
+    Family,
+    add_lora,
+    auto_class,
+    family_of,
+    freeze_vision,
+    load_base,
+    lora_places,
+    read_processor,
+)
 from smmd_vlm.prepare import Prepared, prepare
 from smmd_vlm.runconfig import Config
+from smmd_vlm.textprocessor import TextProcessor
 from smmd_vlm.tiny import build_model, build_processor, compact_tokenizer
 from smmd_vlm.trainer import terms_of
 from smmd_vlm.visioncache import check_tower_is_frozen
@@ -37,21 +48,22 @@ def dry_run(config: Config) -> None:
     """Print the whole plan; a ValueError where the run itself would refuse."""
     runfolder.check_free(Path(config.train.output_dir), resuming=False)
     hf_config, source = _shape(config.model)
-    family_of(hf_config.model_type)
-    processor, words = _processor(config.model, hf_config)
+    family = family_of(hf_config.model_type)
+    processor, words = _processor(config.model, hf_config, family)
     prepared = prepare(config, processor)
     print(yaml.safe_dump(config.to_dict(), sort_keys=False, allow_unicode=True))
     print(f"model     {hf_config.model_type}, {source}; {words}")
-    modules = _modules(hf_config, config)
-    for name, (count, parameters) in modules.items():
+    loaded, trained = _modules(hf_config, config, family)
+    for name, (count, parameters) in (loaded | trained).items():
         print(f"  {name:24} {parameters:>16,} parameters in {count} modules")
     stats = prepared.stats
     print(f"numbers   {prepared.vocab.describe()}\ntraining  {stats}")
-    if prepared.leak:
-        print(f"caution   {prepared.leak}")
+    for caution in prepared.cautions:
+        print(f"caution   {caution}")
     print(f"sample    {preflight.show_sample(prepared.records[0], prepared.encoder, prepared.vocab)}")
-    print(f"images    {_histogram(stats.image_token_counts)}")
-    print(f"memory    {_footprint(hf_config, config, prepared, modules)}; {_machine()}")
+    if family.reads_images:
+        print(f"images    {_histogram(stats.image_token_counts)}")
+    print(f"memory    {_footprint(hf_config, config, prepared, loaded, trained)}; {_machine()}")
     losses = _rehearse(hf_config, config, prepared)
     print(f"rehearsal two steps on a tiny random {hf_config.model_type}: loss {losses[0]:.3f}, then {losses[1]:.3f}")
     print("dry run   nothing was trained or written")
@@ -71,56 +83,59 @@ def _shape(model: ModelConfig) -> tuple[PretrainedConfig, str]:
         ) from None
 
 
-def _processor(model: ModelConfig, hf_config: PretrainedConfig) -> tuple[ProcessorMixin, str]:
+def _processor(model: ModelConfig, hf_config: PretrainedConfig, family: Family) -> tuple[ProcessorMixin | TextProcessor, str]:
+    kind = "processor" if family.reads_images else "tokenizer"
     try:
-        processor = AutoProcessor.from_pretrained(model.model_name_or_path, revision=model.revision, local_files_only=True)
-        return processor, "its own processor"
+        processor = read_processor(family, model.model_name_or_path, revision=model.revision, local_files_only=True)
+        return processor, f"its own {kind}"
     except OSError:
-        stand_in = build_processor(
-            compact_tokenizer(), hf_config.model_type, temporal_patch_size=hf_config.vision_config.temporal_patch_size
-        )
-        return stand_in, "its processor is not in the cache, so text is counted by a stand-in; image tokens are exact"
+        stand_in = build_processor(compact_tokenizer(), hf_config.model_type, temporal_patch_size=_frames(hf_config))
+        words = f"its {kind} is not in the cache, so text is counted by a stand-in"
+        return stand_in, f"{words}; image tokens are exact" if family.reads_images else words
 
 
-def _modules(hf_config: PretrainedConfig, config: Config) -> dict[str, tuple[int, int]]:
-    """Kind -> (modules, parameters), from a model on the meta device."""
+def _frames(hf_config: PretrainedConfig) -> int:
+    """Frames of an image patch, as the vision tower takes them; 1 where there is no tower."""
+    vision = getattr(hf_config, "vision_config", None)
+    return 1 if vision is None else vision.temporal_patch_size
+
+
+Counts = dict[str, tuple[int, int]]  # kind -> (modules, parameters)
+
+
+def _modules(hf_config: PretrainedConfig, config: Config, family: Family) -> tuple[Counts, Counts]:
+    """What would be loaded, and what would be trained, from a model on the meta device."""
     with torch.device("meta"):
-        model = AutoModelForImageTextToText.from_config(hf_config)
-    family = family_of(hf_config.model_type)
-    pattern = re.compile(config.lora.target_modules or family.lora)
+        model = auto_class(family).from_config(hf_config)
     linear = {name: m for name, m in model.named_modules() if isinstance(m, torch.nn.Linear)}
-    quantised = {
-        n: m for n, m in linear.items() if config.model.load_in_4bit and not n.startswith(family.vision) and n != "lm_head"
-    }
-    adapted = {n: m for n, m in linear.items() if config.lora.enabled and pattern.fullmatch(n)}
-    if config.lora.enabled and not adapted:
-        raise ValueError(f"lora.target_modules {pattern.pattern!r} matches no linear layer of {type(model).__name__}")
-    total = sum(p.numel() for p in model.parameters())
-    four_bit = sum(m.weight.numel() for m in quantised.values())
-    lora = sum(config.lora.r * (m.in_features + m.out_features) for m in adapted.values())
-    vision = sum(p.numel() for n, p in model.named_parameters() if n.startswith(family.vision))
-    return {
-        "all": (sum(1 for _ in model.modules()), total),
-        "vision tower": (sum(n.startswith(family.vision) for n, _ in model.named_modules()), vision),
-        "quantised to 4 bit": (len(quantised), four_bit),
-        "trained by LoRA" if config.lora.enabled else "trained": (
-            len(adapted) if config.lora.enabled else len(linear),
-            lora if config.lora.enabled else total,
-        ),
-    }
+    loaded = {"all": (sum(1 for _ in model.modules()), sum(p.numel() for p in model.parameters()))}
+    if family.reads_images:
+        tower = model.get_submodule(VISION)
+        loaded["vision tower"] = (sum(1 for _ in tower.modules()), sum(p.numel() for p in tower.parameters()))
+    quantised = [m for n, m in linear.items() if config.model.load_in_4bit and not n.startswith(family.unquantised)]
+    loaded["quantised to 4 bit"] = (len(quantised), sum(m.weight.numel() for m in quantised))
+    if not config.lora.enabled:
+        return loaded, {"trained": (len(linear), loaded["all"][1])}
+    trained = {}
+    for place, pattern in lora_places(family, config.lora).items():
+        adapted = [m for n, m in linear.items() if re.fullmatch(pattern, n)]
+        if not adapted:
+            raise ValueError(f"lora.target_modules {pattern!r} matches no linear layer of {type(model).__name__}")
+        parameters = sum(config.lora.r * (m.in_features + m.out_features) for m in adapted)
+        trained[f"LoRA, {place}"] = (len(adapted), parameters)
+    return loaded, trained
 
 
 def _footprint(
-    hf_config: PretrainedConfig, config: Config, prepared: Prepared, modules: dict[str, tuple[int, int]]
+    hf_config: PretrainedConfig, config: Config, prepared: Prepared, loaded: Counts, trained: Counts
 ) -> memory.Footprint:
-    text, stats, batch = hf_config.text_config, prepared.stats, config.train.per_device_train_batch_size
-    trained = list(modules.values())[-1][1]
-    quantised = modules["quantised to 4 bit"][1]
-    frozen = modules["all"][1] - quantised if config.lora.enabled else 0
+    text, stats, batch = hf_config.get_text_config(), prepared.stats, config.train.per_device_train_batch_size
+    quantised = loaded["quantised to 4 bit"][1]
+    frozen = loaded["all"][1] - quantised if config.lora.enabled else 0
     return memory.estimate(
         frozen=frozen,
         quantised=quantised,
-        trained=trained,
+        trained=sum(parameters for _, parameters in trained.values()),
         weight_bytes=4 if config.model.dtype == "float32" else 2,
         hidden=text.hidden_size,
         intermediate=text.intermediate_size,
@@ -129,6 +144,23 @@ def _footprint(
         checkpointing=config.train.activation_checkpointing,
         kept_rows=batch * -(-stats.answer_tokens // stats.records),
         vocabulary=text.vocab_size,
+        tower=_tower_activations(hf_config, config, prepared) if {"trained", "LoRA, vision tower"} & trained.keys() else 0,
+    )
+
+
+def _tower_activations(hf_config: PretrainedConfig, config: Config, prepared: Prepared) -> float:
+    """Bytes that the vision tower keeps of a micro-batch of the most image tokens, when it is trained."""
+    vision = getattr(hf_config, "vision_config", None)
+    if vision is None:
+        return 0.0
+    tokens = max(prepared.stats.image_token_counts) * config.train.per_device_train_batch_size
+    width = getattr(vision, "embed_dim", vision.hidden_size)  # Qwen2-VL's hidden_size is the language model's
+    return memory.activations(
+        hidden=width,
+        intermediate=vision.intermediate_size if hasattr(vision, "intermediate_size") else int(width * vision.mlp_ratio),
+        layers=vision.depth,
+        tokens=tokens * vision.spatial_merge_size**2,
+        checkpointing=config.train.activation_checkpointing,
     )
 
 
@@ -154,10 +186,8 @@ def _histogram(counts: dict[int, int]) -> str:
 
 def _rehearse(hf_config: PretrainedConfig, config: Config, prepared: Prepared) -> list[float]:
     """Two optimizer steps with the run's own batches, options and objective on a tiny model of the same class."""
-    processor, vision = prepared.processor, hf_config.vision_config
-    model = build_model(
-        processor.tokenizer, hf_config.model_type, hidden=64, layers=2, temporal_patch_size=vision.temporal_patch_size
-    )
+    processor = prepared.processor
+    model = build_model(processor.tokenizer, hf_config.model_type, hidden=64, layers=2, temporal_patch_size=_frames(hf_config))
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         options: dict[str, Any] = {"load_in_4bit": config.model.load_in_4bit, "dtype": config.model.dtype}

@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -79,9 +80,9 @@ class Report:
 def check(records: dict[str, Iterable[Record | ValueError]]) -> Report:
     """Look at every record of every split once; `records`: split -> its records, or why there is none."""
     findings: list[Finding] = []
+    texts = Texts()
     ids: set[bytes] = set()
     pictures: dict[bytes, tuple[str, bool]] = {}  # picture -> the split it was seen in first, is it sound
-    percents: dict[str, list[tuple[float, Finding]]] = {}
     trained: dict[bytes, list[Finding]] = {}
     n = 0
     for split in sorted(records, key=_place, reverse=True):
@@ -95,15 +96,11 @@ def check(records: dict[str, Iterable[Record | ValueError]]) -> Report:
             if key in ids:
                 findings.append(found("duplicate id", "occurs more than once"))
             ids.add(key)
-            findings += [found(*each) for each in _text_findings(record)]
-            percent = _percent_value(record)
-            if percent is not None:
-                what = f"{record.answer!r} where most answers about a percentage of kind {record.kind!r} run to 100"
-                percents.setdefault(record.kind, []).append((percent, found("fraction beside percents", what, "warning")))
+            texts.look(record, split, index)
             content = record.question.encode(errors="surrogatepass") if record.image is None else record.image
             picture = hashlib.blake2b(content, digest_size=12).digest()
             if picture not in pictures:
-                problems = [] if record.image is None else list(_image_findings(record.image))
+                problems = [] if record.image is None else list(image_findings(record.image))
                 pictures[picture] = (split, not any(level == "error" for _, _, level in problems))
                 findings += [found(*each) for each in problems]
             else:
@@ -117,9 +114,64 @@ def check(records: dict[str, Iterable[Record | ValueError]]) -> Report:
                         )
                     )
     findings += [each for group in trained.values() for each in group]
-    findings += [each for values in percents.values() for each in _odd_fractions(values)]
+    findings += texts.findings()
     order = list(CHECKS)
     return Report(n=n, findings=tuple(sorted(findings, key=lambda each: (order.index(each.check), each.split, each.index))))
+
+
+class Texts:
+    """What texts alone show, record by record; odd fractions among percentages come out when all were seen."""
+
+    def __init__(self) -> None:
+        self._findings: list[Finding] = []
+        self._percents: dict[str, list[tuple[float, Finding]]] = {}
+
+    def look(self, record: Record, split: str, index: int) -> None:
+        found = partial(_finding, record.id, split, index)
+        self._findings += [found(*each) for each in _text_findings(record)]
+        percent = _percent_value(record)
+        if percent is not None:
+            what = f"{record.answer!r} where most answers about a percentage of kind {record.kind!r} run to 100"
+            self._percents.setdefault(record.kind, []).append((percent, found("fraction beside percents", what, "warning")))
+
+    def findings(self) -> list[Finding]:
+        return self._findings + [each for values in self._percents.values() for each in _odd_fractions(values)]
+
+
+class Glance:
+    """The cheap part of `check` over one split, for the start of a run: every text, and the first PICTURES pictures.
+
+    Ids and unreadable pictures are preflight's: they stop the run.
+    """
+
+    PICTURES = 200
+
+    def __init__(self, split: str) -> None:
+        self.split, self.n, self.pictures = split, 0, 0
+        self._texts, self._findings = Texts(), list[Finding]()
+
+    def look(self, record: Record) -> None:
+        self._texts.look(record, self.split, self.n)
+        for image in record.images[: self.PICTURES - self.pictures]:
+            self.pictures += 1
+            self._findings += [_finding(record.id, self.split, self.n, *each) for each in image_findings(image)]
+        self.n += 1
+
+    def sentences(self, source: str) -> list[str]:
+        """One sentence for what teaches something false and one for what may be meant; none where all is well."""
+        findings = [*self._texts.findings(), *self._findings]
+        said = []
+        for level, words in (("error", "are wrong"), ("warning", "look odd")):
+            found = [each for each in findings if each.level == level]
+            if found:
+                counts = Counter(each.check for each in found)
+                named = ", ".join(f"{counts[name]} {name}" for name in CHECKS if name in counts)
+                records = len({each.index for each in found})
+                said.append(
+                    f"{records:,} of {self.n:,} {self.split} records {words} ({named}), {_plain(found[0].id)} for one: "
+                    f"{_plain(found[0].what)}; see `smmd-vlm data check {source}`"
+                )
+        return said
 
 
 def repaired(record: Record) -> Record:
@@ -221,7 +273,8 @@ def _odd_fractions(values: list[tuple[float, Finding]]) -> list[Finding]:
     return odd if len(values) >= 10 and 0 < len(odd) <= len(values) / 10 else []
 
 
-def _image_findings(data: bytes) -> Iterator[tuple[str, str, Level]]:
+def image_findings(data: bytes) -> Iterator[tuple[str, str, Level]]:
+    """(check, what, level) of an encoded picture; it is decoded where it could be transparent."""
     try:
         check_image(data)
         with Image.open(io.BytesIO(data)) as image:

@@ -31,6 +31,13 @@ class Footprint:
         return f"{self.total / 2**30:.1f} GiB = " + " + ".join(f"{name} {value / 2**30:.2f}" for name, value in parts.items())
 
 
+def activations(*, hidden: int, intermediate: int, layers: int, tokens: int, checkpointing: bool) -> float:
+    """Bytes that `layers` transformer layers keep of one micro-batch for the backward."""
+    # what one layer keeps of a token: norms, q, k, v, attention output, the gated MLP's three, residuals
+    one_layer = 2 * (10 * hidden + 4 * intermediate)
+    return tokens * (layers * 2 * hidden + one_layer if checkpointing else layers * one_layer)
+
+
 def estimate(
     *,
     frozen: int,
@@ -44,14 +51,16 @@ def estimate(
     checkpointing: bool,
     kept_rows: int,
     vocabulary: int,
+    tower: float = 0.0,
 ) -> Footprint:
-    """Parameters by kind, the language model's shape, and one micro-batch: `tokens` in all, `kept_rows` supervised."""
-    # what one layer keeps of a token: norms, q, k, v, attention output, the gated MLP's three, residuals
-    one_layer = 2 * (10 * hidden + 4 * intermediate)
-    kept = layers * 2 * hidden + one_layer if checkpointing else layers * one_layer
+    """Parameters by kind, the language model's shape, and one micro-batch: `tokens` in all, `kept_rows` supervised.
+
+    tower: activations of a vision tower that is trained; a frozen one keeps none.
+    """
+    text = activations(hidden=hidden, intermediate=intermediate, layers=layers, tokens=tokens, checkpointing=checkpointing)
     return Footprint(
         weights=quantised * NF4_BYTES + frozen * weight_bytes,
         trained=trained * ADAM_BYTES,
-        activations=tokens * kept,
+        activations=text + tower,
         logits=kept_rows * vocabulary * LOGIT_BYTES,
     )

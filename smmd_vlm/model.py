@@ -20,6 +20,7 @@ import torch
 import yaml
 
 from smmd_vlm.config import LoraConfig, ModelConfig
+from smmd_vlm.textprocessor import TextProcessor
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, ProcessorMixin
@@ -28,23 +29,44 @@ _ATTENTION_AND_MLP = r"self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj"
 _LINEAR_ATTENTION = r"linear_attn\.(in_proj_qkv|in_proj_z|out_proj)"
 
 
+VISION = "model.visual"  # the vision tower and its projector, in every family that has one
+
+
 @dataclass(frozen=True)
 class Family:
-    """What differs between the supported model families, by `config.model_type`."""
+    """Where a model family's linear layers are: patterns over full module names. Without a vision tower it reads text only."""
 
-    lora: str  # full names of the language layers' projections
-    vision: str = "model.visual"  # the vision tower
+    language: str
+    vision_tower: str | None = None
+    projector: str | None = None  # Qwen's merger: the tower's features to the width of the language model
+
+    @property
+    def reads_images(self) -> bool:
+        return self.vision_tower is not None
+
+    @property
+    def unquantised(self) -> tuple[str, ...]:
+        """Beginnings of the names of what stays in 16 bit when the model is loaded in 4."""
+        return (VISION, "lm_head") if self.reads_images else ("lm_head",)
 
 
-def _language(layers: str) -> str:
-    return rf"model\.language_model\.layers\.\d+\.({layers})"
+def _vision_language(language: str, mlp: str, projector: str) -> Family:
+    return Family(
+        language=rf"model\.language_model\.layers\.\d+\.({language})",
+        vision_tower=rf"model\.visual\.blocks\.\d+\.(attn\.(qkv|proj)|mlp\.({mlp}))",
+        projector=rf"model\.visual\.({projector})",
+    )
 
 
-FAMILIES: dict[str, Family] = {
-    "qwen2_vl": Family(_language(_ATTENTION_AND_MLP)),
-    "qwen2_5_vl": Family(_language(_ATTENTION_AND_MLP)),
-    "qwen3_vl": Family(_language(_ATTENTION_AND_MLP)),
-    "qwen3_5": Family(_language(f"{_ATTENTION_AND_MLP}|{_LINEAR_ATTENTION}")),
+_TEXT = Family(rf"model\.layers\.\d+\.({_ATTENTION_AND_MLP})")
+FAMILIES: dict[str, Family] = {  # by `config.model_type`
+    "qwen2_vl": _vision_language(_ATTENTION_AND_MLP, r"fc[12]", r"merger\.mlp\.[02]"),
+    "qwen2_5_vl": _vision_language(_ATTENTION_AND_MLP, r"(gate|up|down)_proj", r"merger\.mlp\.[02]"),
+    "qwen3_vl": _vision_language(_ATTENTION_AND_MLP, r"linear_fc[12]", r"(merger|deepstack_merger_list\.\d+)\.linear_fc[12]"),
+    "qwen3_5": _vision_language(f"{_ATTENTION_AND_MLP}|{_LINEAR_ATTENTION}", r"linear_fc[12]", r"merger\.linear_fc[12]"),
+    "qwen2": _TEXT,
+    "qwen3": _TEXT,
+    "llama": _TEXT,
 }
 
 
@@ -61,18 +83,25 @@ def _check_place(name: str) -> None:
         raise ValueError(f"expected a model folder or hub name, got {name!r}, and there is no such folder")
 
 
-def load_processor(config: ModelConfig) -> ProcessorMixin:
-    """The processor saved beside the model (tokenizer, image processor, chat template)."""
-    from transformers import AutoProcessor
+def read_processor(family: Family, name: str, **where: Any) -> ProcessorMixin | TextProcessor:
+    """What `name`, a folder or a hub name, holds to make a family's inputs: a processor, or a text-only model's tokenizer."""
+    from transformers import AutoProcessor, AutoTokenizer
 
-    _check_place(config.model_name_or_path)
+    if family.reads_images:
+        return AutoProcessor.from_pretrained(name, **where)
+    return TextProcessor(AutoTokenizer.from_pretrained(name, **where))
+
+
+def load_processor(config: ModelConfig) -> ProcessorMixin | TextProcessor:
+    """What is saved beside the model: tokenizer and chat template, and the image processor of a model that reads images."""
+    family = family_of(_hf_config(config).model_type)
     try:
-        processor = AutoProcessor.from_pretrained(
-            config.model_name_or_path, revision=config.revision, trust_remote_code=config.trust_remote_code
+        processor = read_processor(
+            family, config.model_name_or_path, revision=config.revision, trust_remote_code=config.trust_remote_code
         )
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"expected a model folder or hub name with a processor, got {config.model_name_or_path!r} ({str(error).splitlines()[0]})"
+            f"expected a model folder or hub name with a {'processor' if family.reads_images else 'tokenizer'}, got {config.model_name_or_path!r} ({str(error).splitlines()[0]})"
         ) from None
     if not getattr(processor, "chat_template", None):
         raise ValueError(
@@ -81,18 +110,33 @@ def load_processor(config: ModelConfig) -> ProcessorMixin:
     return processor
 
 
-def load_base(config: ModelConfig) -> PreTrainedModel:
-    """The base model, in 4 bit when asked; every supported family as its ...ForConditionalGeneration class."""
-    from transformers import AutoConfig, AutoModelForImageTextToText, BitsAndBytesConfig
+def _hf_config(config: ModelConfig) -> PretrainedConfig:
+    """The model's own configuration."""
+    from transformers import AutoConfig
 
     _check_place(config.model_name_or_path)
-    where = {"revision": config.revision, "trust_remote_code": config.trust_remote_code}
     try:
-        hf_config = AutoConfig.from_pretrained(config.model_name_or_path, **where)
+        return AutoConfig.from_pretrained(
+            config.model_name_or_path, revision=config.revision, trust_remote_code=config.trust_remote_code
+        )
     except OSError as error:
         raise ValueError(
             f"expected a model folder or hub name, got {config.model_name_or_path!r} ({str(error).splitlines()[0]})"
         ) from None
+
+
+def auto_class(family: Family) -> type:
+    """The auto class that gives ...ForConditionalGeneration where there is a vision tower, ...ForCausalLM where there is none."""
+    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
+
+    return AutoModelForImageTextToText if family.reads_images else AutoModelForCausalLM
+
+
+def load_base(config: ModelConfig) -> PreTrainedModel:
+    """The base model, in 4 bit when asked; its class is that of `auto_class`."""
+    from transformers import BitsAndBytesConfig
+
+    hf_config = _hf_config(config)
     family = family_of(hf_config.model_type)
     check_not_prequantised(hf_config, config.model_name_or_path)
     quantization = None
@@ -103,14 +147,15 @@ def load_base(config: ModelConfig) -> PreTrainedModel:
             bnb_4bit_use_double_quant=True,
             bnb_4bit_compute_dtype=torch.bfloat16,
             bnb_4bit_quant_storage=getattr(torch, config.bnb_4bit_quant_storage),
-            llm_int8_skip_modules=[family.vision, "lm_head"],
+            llm_int8_skip_modules=list(family.unquantised),
         )
-    model = AutoModelForImageTextToText.from_pretrained(
+    model = auto_class(family).from_pretrained(
         config.model_name_or_path,
+        revision=config.revision,
+        trust_remote_code=config.trust_remote_code,
         dtype=config.dtype if config.dtype == "auto" else getattr(torch, config.dtype),
         quantization_config=quantization,
         attn_implementation=config.attn_implementation,
-        **where,
     )
     if config.load_in_4bit:
         check_quantised(model, family)
@@ -118,8 +163,24 @@ def load_base(config: ModelConfig) -> PreTrainedModel:
     return model
 
 
+def lora_places(family: Family, lora: LoraConfig) -> dict[str, str]:
+    """Where `lora` puts adapters: a name for reports -> a pattern over full module names."""
+    if lora.target_modules is not None:
+        return {"target_modules": lora.target_modules}
+    if (lora.vision_tower or lora.multi_modal_projector) and not family.reads_images:
+        raise ValueError(
+            "expected a model with a vision tower for lora.vision_tower and lora.multi_modal_projector, got a text-only one; remove them"
+        )
+    places = {"language layers": family.language}
+    if lora.vision_tower:
+        places["vision tower"] = family.vision_tower
+    if lora.multi_modal_projector:
+        places["projector"] = family.projector
+    return places
+
+
 def add_lora(model: PreTrainedModel, lora: LoraConfig, *, load_in_4bit: bool) -> torch.nn.Module:
-    """LoRA on the language layers by an explicit pattern; full fine-tuning when lora.enabled is false."""
+    """LoRA where `lora_places` says, by one explicit pattern; full fine-tuning when lora.enabled is false."""
     if not lora.enabled:
         if load_in_4bit:
             raise ValueError(
@@ -129,7 +190,7 @@ def add_lora(model: PreTrainedModel, lora: LoraConfig, *, load_in_4bit: bool) ->
     from peft import LoraConfig as PeftLoraConfig
     from peft import get_peft_model
 
-    pattern = lora.target_modules or family_of(model.config.model_type).lora
+    pattern = "|".join(lora_places(family_of(model.config.model_type), lora).values())
     if not any(re.fullmatch(pattern, name) for name, _ in model.named_modules()):
         raise ValueError(
             f"lora.target_modules {pattern!r} matches no module of {type(model).__name__}; give a regular expression over full names"
@@ -147,7 +208,7 @@ def add_lora(model: PreTrainedModel, lora: LoraConfig, *, load_in_4bit: bool) ->
     )
 
 
-def load_for_prediction(path: str, **overrides: object) -> tuple[torch.nn.Module, ProcessorMixin]:
+def load_for_prediction(path: str, **overrides: object) -> tuple[torch.nn.Module, ProcessorMixin | TextProcessor]:
     """A run folder of `smmd-vlm train` (adapter or whole model), a model folder or a hub name -> (model, processor).
 
     A run's base model, precision and image-token budget are those it was trained with.
@@ -155,10 +216,8 @@ def load_for_prediction(path: str, **overrides: object) -> tuple[torch.nn.Module
     if not (Path(path) / "adapter_config.json").is_file():
         config = ModelConfig(model_name_or_path=path, **overrides)
         return load_base(config).eval(), load_processor(config)
-    from transformers import AutoProcessor
-
     base = load_base(trained_model(path, **overrides))
-    return _with_adapter(base, path).eval(), AutoProcessor.from_pretrained(path)
+    return _with_adapter(base, path).eval(), read_processor(family_of(base.config.model_type), path)
 
 
 def load_merged(path: str, dtype: torch.dtype) -> PreTrainedModel:
@@ -236,7 +295,7 @@ def check_not_prequantised(hf_config: PretrainedConfig, name: str) -> None:
 def check_quantised(model: torch.nn.Module, family: Family) -> None:
     """Raise unless the language layers, and neither vision tower nor head, are in 4 bit."""
     names = quantised_modules(model)
-    wrong = [name for name in names if name.startswith(family.vision) or name.endswith("lm_head")]
+    wrong = [name for name in names if name.startswith(family.unquantised)]
     if wrong:
         raise ValueError(
             f"expected the vision tower and the head to stay unquantised, got {len(wrong)} 4-bit layers there, for example {wrong[0]}"

@@ -8,19 +8,20 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import torch
 
 from smmd_vlm.collate import Encoder
 from smmd_vlm.dataset import check_image, image_size
+from smmd_vlm.lint import Glance
 from smmd_vlm.objective import IGNORE_INDEX
 from smmd_vlm.records import Record
 from smmd_vlm.vocab import NumericVocab
 
 if TYPE_CHECKING:
-    from smmd_vlm.config import LossConfig
+    from smmd_vlm.config import DataConfig, LoraConfig, LossConfig
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class DataStats:
     image_token_counts: dict[int, int]  # image tokens of a sample -> how many samples
     answer_tokens: int  # supervised tokens, end tokens included
     numeric_tokens: int  # those of them that are numbers
+    lengths: tuple[int, ...]  # tokens of every sample, in order
+    odd: tuple[str, ...]  # what lint's cheap checks say of the records
 
     def __str__(self) -> str:
         low, high = min(self.image_token_counts), max(self.image_token_counts)
@@ -64,15 +67,29 @@ def check_records(records: Sequence[Record], count: int | None = None) -> Iterat
         yield record
 
 
-def scan(records: Sequence[Record], encoder: Encoder, vocab: NumericVocab, count: int | None = None) -> DataStats:
-    """check_records and, without decoding pixels, every sample's text and exact length against max_length."""
+def scan(
+    records: Sequence[Record],
+    encoder: Encoder,
+    vocab: NumericVocab,
+    count: int | None = None,
+    *,
+    source: str = "FOLDER",
+    split: str = "train",
+) -> DataStats:
+    """check_records and lint's cheap checks and, without decoding pixels, every sample's exact length against max_length.
+
+    source, split: where the records are from, for messages.
+    """
     numbers, tokenizer = set(vocab.token_ids), encoder.tokenizer
     images = encoder.processor.image_processor
     prompts: dict[tuple[str, int], int] = {}  # tokens of a prompt whose images are one token each
     contents: list[bytes] = []
-    longest = answer_tokens = numeric_tokens = 0
+    lengths: list[int] = []
+    answer_tokens = numeric_tokens = 0
     image_token_counts: Counter[int] = Counter()
+    glance = Glance(split)
     for record in check_records(records, count):
+        glance.look(record)
         contents.append(
             hashlib.sha256(
                 record.question.encode() + b"".join(hashlib.sha256(image).digest() for image in record.images)
@@ -81,7 +98,8 @@ def scan(records: Sequence[Record], encoder: Encoder, vocab: NumericVocab, count
         encoder.check_text(record)
         key = (record.question, len(record.images))
         if key not in prompts:
-            prompts[key] = len(tokenizer(encoder.render(encoder.messages(record), generation_prompt=True))["input_ids"])
+            prompt = encoder.render(encoder.messages(record), generation_prompt=True)
+            prompts[key] = len(tokenizer(prompt, add_special_tokens=False)["input_ids"])
         answer = tokenizer(record.answer, add_special_tokens=False)["input_ids"]
         if not answer:
             raise ValueError(f"record {record.id!r}: the tokenizer makes no token of the answer {record.answer!r}")
@@ -93,11 +111,20 @@ def scan(records: Sequence[Record], encoder: Encoder, vocab: NumericVocab, count
                 f"record {record.id!r}: {length} tokens, {tokens} of them image tokens and {len(answer)} answer tokens, "
                 f"exceed data.max_length={encoder.max_length}; raise it or lower data.image_max_tokens (samples are never cut)"
             )
-        longest = max(longest, length)
+        lengths.append(length)
         image_token_counts[tokens] += 1
         answer_tokens += len(answer) + 1
         numeric_tokens += sum(token in numbers for token in answer)
-    return DataStats(len(contents), frozenset(contents), longest, dict(image_token_counts), answer_tokens, numeric_tokens)
+    return DataStats(
+        records=len(contents),
+        contents=frozenset(contents),
+        longest=max(lengths, default=0),
+        image_token_counts=dict(image_token_counts),
+        answer_tokens=answer_tokens,
+        numeric_tokens=numeric_tokens,
+        lengths=tuple(lengths),
+        odd=tuple(glance.sentences(source)),
+    )
 
 
 def check_no_leak(train: DataStats, evaluation: DataStats) -> str | None:
@@ -119,6 +146,24 @@ def check_numbers_are_learned(stats: DataStats, loss: LossConfig) -> None:
         raise ValueError(
             f"expected number tokens among the answers for loss {loss.name!r}, got none in {stats.records} records; "
             'check the answers, or set loss.name: "none"'
+        )
+
+
+def check_no_image_settings(data: DataConfig) -> None:
+    """A setting about images, changed from its default, has no meaning for a text-only model."""
+    defaults = {field.name: field.default for field in fields(data)}
+    for name in ("image_min_tokens", "image_max_tokens", "vision_cache"):
+        if getattr(data, name) != defaults[name]:
+            raise ValueError(
+                f"data.{name} is about images, got {getattr(data, name)!r} for a model that reads text only; remove it"
+            )
+
+
+def check_images_are_there(stats: DataStats, lora: LoraConfig) -> None:
+    """Adapters on the vision tower or the projector learn from images alone."""
+    if (lora.vision_tower or lora.multi_modal_projector) and set(stats.image_token_counts) == {0}:
+        raise ValueError(
+            f"expected images for lora.vision_tower and lora.multi_modal_projector, got none in {stats.records} records; remove them"
         )
 
 
@@ -165,6 +210,15 @@ def check_best_metric(name: str | None, *, generates: bool) -> None:
     if name is not None and name.removeprefix("eval_") not in known:
         hint = "" if generates or name.removeprefix("eval_") not in WRITTEN else "; set eval.generate_samples > 0 for it"
         raise ValueError(f"train.metric_for_best_model must be one of {', '.join(known)}, got {name!r}{hint}")
+
+
+def check_sampling(strategy: str) -> None:
+    """How samples are drawn can be repeated after a resume."""
+    if strategy == "batch_rebalance":
+        raise ValueError(
+            "train.train_sampling_strategy must be random, sequential or group_by_length, got 'batch_rebalance', which would encode "
+            "every sample before step 1; take group_by_length"
+        )
 
 
 def check_head(model: torch.nn.Module, vocab: NumericVocab) -> None:

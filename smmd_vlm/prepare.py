@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from smmd_vlm import preflight
-from smmd_vlm.collate import Encoder, set_image_budget
+from smmd_vlm.collate import Encoder, reads_images, set_image_budget
 from smmd_vlm.dataset import load_records
 from smmd_vlm.objective import NumericObjective
 from smmd_vlm.records import Record
@@ -20,25 +20,30 @@ if TYPE_CHECKING:
     from transformers import ProcessorMixin
 
     from smmd_vlm.runconfig import Config
+    from smmd_vlm.textprocessor import TextProcessor
 
 
 @dataclass(frozen=True)
 class Prepared:
-    processor: ProcessorMixin
+    processor: ProcessorMixin | TextProcessor
     vocab: NumericVocab
     objective: NumericObjective
     encoder: Encoder
     records: Sequence[Record]
     stats: preflight.DataStats
     eval_records: Sequence[Record] | None  # None when the run does not evaluate
-    leak: str | None  # evaluation questions that are also learned, if any
+    cautions: tuple[str, ...]  # what a person should know of the data before it is learned
 
 
-def prepare(config: Config, processor: ProcessorMixin) -> Prepared:
+def prepare(config: Config, processor: ProcessorMixin | TextProcessor) -> Prepared:
     """Build and check; every mistake in data or settings is a ValueError of one sentence."""
     data = config.data
+    preflight.check_sampling(config.train.train_sampling_strategy)
     preflight.check_best_metric(config.train.metric_for_best_model, generates=config.eval.generate_samples > 0)
-    set_image_budget(processor, data.image_min_tokens, data.image_max_tokens)
+    if reads_images(processor):
+        set_image_budget(processor, data.image_min_tokens, data.image_max_tokens)
+    else:
+        preflight.check_no_image_settings(data)
     vocab = NumericVocab.from_tokenizer(processor.tokenizer, config.loss.vocab)
     try:
         objective = NumericObjective(vocab, config.loss.name, config.loss.weight, **config.loss.options)
@@ -48,14 +53,18 @@ def prepare(config: Config, processor: ProcessorMixin) -> Prepared:
         ) from None
     encoder = Encoder(processor, system_prompt=data.system_prompt, max_length=data.max_length)
     records = load_records(data.dataset, data.train_split)
-    stats = preflight.scan(records, encoder, vocab, data.max_train_samples)
+    stats = preflight.scan(records, encoder, vocab, data.max_train_samples, source=data.dataset, split=data.train_split)
     preflight.check_numbers_are_learned(stats, config.loss)
+    preflight.check_images_are_there(stats, config.lora)
     preflight.check_sample(records[0], encoder)
-    eval_records, leak = None, None
+    eval_records, cautions = None, list(stats.odd)
     if config.train.eval_strategy != "no":
         try:
-            eval_records = load_records(data.eval_dataset or data.dataset, data.eval_split)
+            source = data.eval_dataset or data.dataset
+            eval_records = load_records(source, data.eval_split)
         except ValueError as error:
             raise ValueError(f"{error}; name data.eval_dataset or data.eval_split, or set train.eval_strategy to no") from None
-        leak = preflight.check_no_leak(stats, preflight.scan(eval_records, encoder, vocab, data.max_eval_samples))
-    return Prepared(processor, vocab, objective, encoder, records, stats, eval_records, leak)
+        evaluated = preflight.scan(eval_records, encoder, vocab, data.max_eval_samples, source=source, split=data.eval_split)
+        leak = preflight.check_no_leak(stats, evaluated)
+        cautions += [*evaluated.odd, *([leak] if leak else [])]
+    return Prepared(processor, vocab, objective, encoder, records, stats, eval_records, tuple(cautions))

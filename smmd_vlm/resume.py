@@ -25,6 +25,10 @@ _FIXED = (
 )  # fmt: skip
 
 
+# how a step's samples are cut into batches; neither loss depends on it, and less memory may be why a run goes on
+_CUT = ("train.per_device_train_batch_size", "train.gradient_accumulation_steps")
+
+
 def newest_checkpoint(run: Path) -> tuple[Path | None, list[str]]:
     """(the newest checkpoint that counts or None, why each newer one does not)."""
     skipped: list[str] = []
@@ -64,7 +68,8 @@ def _broken(checkpoint: Path) -> str | None:
                 file.keys()
         except (OSError, SafetensorError):
             return f"{path.name} is cut short"
-    for name in ("optimizer.pt", "scheduler.pt"):
+    states = sorted(path.name for path in checkpoint.glob("rng_state*.pth")) or ["rng_state.pth"]  # one a rank
+    for name in ("optimizer.pt", "scheduler.pt", *states):
         if not zipfile.is_zipfile(checkpoint / name):
             return f"{name} is missing or cut short"
     return None
@@ -73,9 +78,11 @@ def _broken(checkpoint: Path) -> str | None:
 def check_same_run(before: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise with every difference between the passports of the run and of its continuation."""
     differences = []
-    for key in sorted(before.get("recipe", {}).keys() | now["recipe"].keys()):
-        old, new = before.get("recipe", {}).get(key), now["recipe"].get(key)
-        if old != new:
+    recipes = before.get("recipe", {}), now["recipe"]
+    same_window = _samples_a_step(recipes[0]) == _samples_a_step(recipes[1])
+    for key in sorted(recipes[0].keys() | recipes[1].keys()):
+        old, new = recipes[0].get(key), recipes[1].get(key)
+        if old != new and not (same_window and key in _CUT):
             differences.append(f"{key} was {_short(old)}, is {_short(new)}")
     for place in _FIXED:
         old, new = before, now
@@ -87,6 +94,11 @@ def check_same_run(before: dict[str, Any], now: dict[str, Any]) -> None:
         raise ValueError(
             f"a resumed run must go on as it began, but {'; '.join(differences)}; undo that, or start a new train.output_dir"
         )
+
+
+def _samples_a_step(recipe: dict[str, Any]) -> int:
+    """Samples of an optimizer step on one rank; a recipe leaves out what stands at TrainingArguments' default."""
+    return recipe.get(_CUT[0], 8) * recipe.get(_CUT[1], 1)
 
 
 def _short(value: Any) -> str:

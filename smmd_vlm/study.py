@@ -186,9 +186,8 @@ def _model(plan: Plan, cell: Cell, seed: int) -> Path:
 def _make_models(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
     """One small model for each shape and seed, shared by the cells that differ in their loss alone."""
     for cell, seed in missing:
-        if cell.tiny is None or (_model(plan, cell, seed) / "processor_config.json").is_file():
+        if cell.tiny is None or _model(plan, cell, seed).is_dir():
             continue
-        shutil.rmtree(_model(plan, cell, seed), ignore_errors=True)
         run("smmd_vlm", "tiny", "--out", _model(plan, cell, seed), "--seed", seed, *_flags(cell.tiny))
 
 

@@ -1,18 +1,22 @@
-"""A small Qwen-VL from a config, random weights, with its own processor, saved as an ordinary model folder.
+"""A small model from a config, random weights, with its own processor, saved as an ordinary model folder.
 
     smmd-vlm tiny --out runs/tiny [--family qwen3_vl] [--seed 0]
 
-What comes out loads through AutoProcessor / AutoModelForImageTextToText.from_pretrained like a hub model, so that
-training, prediction and evaluation run small on a CPU through the very same code. The tokenizer is a byte-level BPE on
-the prompts of this project with Qwen's pre-tokenizer: one token a digit, lossless on any UTF-8.
+What comes out loads through AutoProcessor / AutoModelForImageTextToText.from_pretrained like a hub model (a text-only
+family through AutoTokenizer / AutoModelForCausalLM), so that training, prediction and evaluation run small on a CPU through
+the very same code. The tokenizer is a byte-level BPE on the prompts of this project with Qwen's pre-tokenizer: one token a
+digit, lossless on any UTF-8.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smmd_vlm.config import TinyConfig
+from smmd_vlm.textprocessor import TextProcessor
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast, ProcessorMixin
@@ -45,6 +49,16 @@ CHAT_TEMPLATE = """\
 {% endif -%}
 """
 
+# The same layout as text models have it: a message's content is a string.
+TEXT_CHAT_TEMPLATE = """\
+{%- for message in messages -%}
+{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+<|im_start|>assistant
+{% endif -%}
+"""
+
 # Split as Qwen does: contractions, words with a leading space, digits in groups of one (or of `group`), punctuation, line ends.
 _PRETOKENIZER = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,GROUP}"
@@ -56,7 +70,8 @@ _PROMPTS = (
     "How many are there? What is the difference between the highest and the lowest value? The answer is",
 )  # fmt: skip
 
-FAMILIES = ("qwen3_vl", "qwen2_5_vl", "qwen3_5")
+TEXT_FAMILIES = ("llama", "qwen2", "qwen3")
+FAMILIES = ("qwen3_vl", "qwen2_5_vl", "qwen2_vl", "qwen3_5", *TEXT_FAMILIES)
 
 
 def compact_tokenizer(digits_per_token: int = 1) -> PreTrainedTokenizerFast:
@@ -99,20 +114,28 @@ def build_processor(
     *,
     tokens: tuple[int, int] = (4, 4),
     temporal_patch_size: int = 1,
-) -> ProcessorMixin:
-    """The family's own processor over `tokenizer`; images are scaled into tokens[0] to tokens[1] image tokens."""
+) -> ProcessorMixin | TextProcessor:
+    """The family's own processor over `tokenizer`; images are scaled into tokens[0] to tokens[1] image tokens.
+
+    A text-only family has none: `tokenizer` itself gets a chat template.
+    """
     import transformers as hf
 
     from smmd_vlm.collate import set_image_budget
 
     _check_family(family)
-    patch = 14 if family == "qwen2_5_vl" else 16
+    if family in TEXT_FAMILIES:
+        tokenizer.chat_template = TEXT_CHAT_TEMPLATE
+        return TextProcessor(tokenizer)
+    qwen2 = family in ("qwen2_vl", "qwen2_5_vl")
+    patch = 14 if qwen2 else 16
     vision = {"patch_size": patch, "temporal_patch_size": temporal_patch_size, "merge_size": 2}
-    if family != "qwen2_5_vl":
+    if not qwen2:
         vision |= {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
     images = hf.Qwen2VLImageProcessor(**vision)
-    if family == "qwen2_5_vl":
-        processor = hf.Qwen2_5_VLProcessor(images, tokenizer, hf.Qwen2VLVideoProcessor(**vision), chat_template=CHAT_TEMPLATE)
+    if qwen2:
+        processor_class = hf.Qwen2VLProcessor if family == "qwen2_vl" else hf.Qwen2_5_VLProcessor
+        processor = processor_class(images, tokenizer, hf.Qwen2VLVideoProcessor(**vision), chat_template=CHAT_TEMPLATE)
     else:  # Qwen3.5 uses Qwen3-VL's processor
         processor = hf.Qwen3VLProcessor(images, tokenizer, hf.Qwen3VLVideoProcessor(**vision), chat_template=CHAT_TEMPLATE)
     set_image_budget(processor, *tokens)
@@ -128,7 +151,7 @@ def build_model(
     seed: int = 0,
     temporal_patch_size: int = 1,
 ) -> PreTrainedModel:
-    """A random model of the family, about 1.6 M parameters at the defaults, float32.
+    """A random model of the family, float32; about 1.6 M parameters at the defaults, with a vision tower.
 
     One frame a patch (temporal_patch_size 1, the hub models have 2) halves the pixels to keep and embed.
     """
@@ -183,6 +206,17 @@ def build_model(
             **special,
         )
         model_class = hf.Qwen2_5_VLForConditionalGeneration
+    elif family == "qwen2_vl":  # its vision_config calls the tower's width embed_dim, and the language model's hidden_size
+        config = hf.Qwen2VLConfig(
+            text_config=text | {"rope_parameters": rope},
+            vision_config=vision | {"embed_dim": hidden, "mlp_ratio": 2},
+            **special,
+        )
+        model_class = hf.Qwen2VLForConditionalGeneration
+    elif family in TEXT_FAMILIES:
+        rope = {"rope_type": "default", "rope_theta": 10000.0}
+        config = hf.AutoConfig.for_model(family, **text, head_dim=32, rope_parameters=rope)
+        model_class = hf.AutoModelForCausalLM.from_config
     else:
         linear = {
             "linear_num_key_heads": heads,
@@ -213,14 +247,23 @@ def build_model(
 
 
 def save_tiny(config: TinyConfig) -> int:
-    """`smmd-vlm tiny`: build and save model and processor into config.out, which must not hold anything yet."""
+    """`smmd-vlm tiny`: build and save model and processor into config.out, which must not hold anything yet.
+
+    The folder appears whole or not at all.
+    """
     out = Path(config.out)
     if out.exists() and (out.is_file() or any(out.iterdir())):
         raise ValueError(f"{out} is not empty; name a new folder for the tiny model")
     tokenizer = compact_tokenizer(config.digits_per_token)
     model = build_model(tokenizer, config.family, hidden=config.hidden, layers=config.layers, seed=config.seed)
-    model.save_pretrained(out)
-    build_processor(tokenizer, config.family, tokens=(config.image_tokens, config.image_tokens)).save_pretrained(out)
+    processor = build_processor(tokenizer, config.family, tokens=(config.image_tokens, config.image_tokens))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as scratch:
+        model.save_pretrained(Path(scratch) / "model")
+        processor.save_pretrained(Path(scratch) / "model")
+        if out.exists():
+            out.rmdir()
+        os.replace(Path(scratch) / "model", out)
     print(f"wrote a {config.family} model of {sum(p.numel() for p in model.parameters()):,} parameters to {out}")
     return 0
 

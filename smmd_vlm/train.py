@@ -18,7 +18,7 @@ from tqdm import tqdm
 from transformers import set_seed
 
 from eval.scorers import score_answer, score_time
-from smmd_vlm import preflight, runfolder
+from smmd_vlm import mishaps, preflight, runfolder
 from smmd_vlm.collate import Collator, EncodedRecords, Encoder
 from smmd_vlm.model import add_lora, describe, freeze_vision, load_base, load_processor
 from smmd_vlm.predict import answers
@@ -43,8 +43,8 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
 
     ready = prepare(config, load_processor(config.model))  # everything about the data, before any weights are loaded
     say(f"numbers   {ready.vocab.describe()}\ntraining  {ready.stats}")
-    if ready.leak:
-        say(f"caution   {ready.leak}")
+    for caution in ready.cautions:
+        say(f"caution   {caution}")
     say(f"sample    {preflight.show_sample(ready.records[0], ready.encoder, ready.vocab)}")
     set_seed(args.seed)  # adapters are drawn before the Trainer sets it
     model = load_base(config.model)
@@ -85,15 +85,17 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
         data_collator=Collator(ready.processor, "right"),
         train_dataset=encode(ready.records, limit=data.max_train_samples),
         eval_dataset=None if ready.eval_records is None else encode(ready.eval_records, limit=data.max_eval_samples),
+        lengths=ready.stats.lengths,
         processing_class=ready.processor,
         callbacks=[runfolder.MetricsFile(folder, begin), CheckGradients(), stop],
     )
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if stop.asked:
-        say(f"stopped   by SIGTERM after step {trainer.state.global_step}, saved; go on with --resume")
-        return {}
-    metrics = _last_evaluation(trainer) if ready.eval_records is not None else {}
-    trainer.save_model()
+    with mishaps.explained(trainer):
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        if stop.asked:
+            say(f"stopped   by SIGTERM after step {trainer.state.global_step}, saved; go on with --resume")
+            return {}
+        metrics = _last_evaluation(trainer) if ready.eval_records is not None else {}
+        trainer.save_model()
     if first:
         runfolder.plot_curves(folder)
         runfolder.write_card(folder, config, metrics)

@@ -1,10 +1,11 @@
 """NumericTrainer: the Hugging Face Trainer with the numeric objective, honest denominators and evaluation in numbers.
 
-Differs from the stock Trainer in three places only:
+Differs from the stock Trainer in four places only:
 - the model is called without labels and with a boolean logits_to_keep, so the head runs on supervised rows alone;
 - `num_items_in_batch` is a 2-vector [tokens, numbers] over the whole accumulation window and all ranks, so neither loss
   depends on how a batch is cut (Qwen-VL models do not take the Trainer's own count);
-- evaluation sums losses over tokens instead of averaging batch means, keeps no logits, and can write answers and score them.
+- evaluation sums losses over tokens instead of averaging batch means, keeps no logits, and can write answers and score them;
+- samples are grouped by the lengths it is given, and evaluation is never reordered.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from typing import Any
 import psutil
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Subset
+from torch.utils.data import DataLoader, Dataset, Sampler, SequentialSampler, Subset
 from transformers import Trainer, TrainerCallback
 from transformers.trainer_utils import EvalLoopOutput
 
 from smmd_vlm.objective import IGNORE_INDEX, NumericObjective, Terms, supervised, targets
 from smmd_vlm.preflight import check_gradients
+from smmd_vlm.sampling import LengthGrouped
 from smmd_vlm.tokenkinds import TokenKinds
 from smmd_vlm.visioncache import encoder_outputs
 
@@ -80,6 +82,8 @@ class NumericTrainer(Trainer):
 
     score: called by evaluate() on every rank; returns {name: value} without prefix.
     kinds: adds the evaluation's cross-entropy by kind of token and by place of the digit.
+    lengths: tokens of every training sample; train_sampling_strategy group_by_length needs them.
+    `batch` is what it works on, for messages; None while answers are written.
     """
 
     loss_is_scaled_for_ga = True  # compute_loss divides by the counts of the whole accumulation window
@@ -90,18 +94,40 @@ class NumericTrainer(Trainer):
         objective: NumericObjective,
         score: Callable[[torch.nn.Module], dict[str, float]] | None = None,
         kinds: TokenKinds | None = None,
+        lengths: Sequence[int] | None = None,
         **kwargs: Any,
     ):
         super().__init__(*args, **kwargs)
         self.model_accepts_loss_kwargs = True  # count the window; the counts go to compute_loss, never to the model
         self.objective = objective.to(self.args.device)
-        self.score, self.kinds = score, kinds
+        self.score, self.kinds, self.lengths = score, kinds, lengths
+        self.batch: dict[str, Any] | None = None
         self._train_sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.args.device)
+        self._numbers: list[Tensor] = []  # numeric targets of every step since the last log
         self._clock = _Clock()
+
+    def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
+        if self.args.train_sampling_strategy != "group_by_length":
+            return super()._get_train_sampler(train_dataset)
+        if self.lengths is None:
+            raise ValueError("train_sampling_strategy group_by_length needs the samples' lengths, got none; pass lengths=")
+        args = self.args
+        return LengthGrouped(
+            self.lengths,
+            args.train_batch_size * args.gradient_accumulation_steps * args.world_size,
+            seed=args.seed if args.data_seed is None else args.data_seed,
+            epoch=lambda: int(self.state.epoch or 0),
+        )
+
+    def _get_eval_sampler(self, eval_dataset: Dataset) -> Sampler | None:
+        return SequentialSampler(eval_dataset) if self.args.world_size == 1 else None
 
     def get_batch_samples(self, epoch_iterator: Iterator, num_batches: int, device: torch.device) -> tuple[list, Tensor | None]:
         with self._clock.waiting():
-            return super().get_batch_samples(epoch_iterator, num_batches, device)
+            batches, counts = super().get_batch_samples(epoch_iterator, num_batches, device)
+        if counts is not None:
+            self._numbers.append(counts[1])
+        return batches, counts
 
     def _get_num_items_in_batch(self, batch_samples: list[dict[str, Tensor]], device: torch.device) -> Tensor | None:
         """(2,) float32 [tokens, numbers] over the micro-batches of one optimizer step and all ranks."""
@@ -117,6 +143,7 @@ class NumericTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Tensor | None = None,
     ) -> Tensor:
+        self.batch = inputs
         terms = terms_of(model, self.objective, inputs, counts=num_items_in_batch)
         if not torch.isfinite(terms.loss.detach()):  # before the step, so the weights stay whole
             raise FloatingPointError(
@@ -136,6 +163,11 @@ class NumericTrainer(Trainer):
             parts = metrics_of(sums, self.objective.weight)
             logs |= {name: value for name, value in parts.items() if name != "loss"}
             self._train_sums = torch.zeros_like(self._train_sums)
+            if self._numbers:  # the same on every rank
+                numbers = torch.stack(self._numbers)
+                logs["numeric_targets_per_step"] = numbers.mean().item()
+                logs["numeric_fire_rate"] = (numbers > 0).float().mean().item()  # share of steps with a numeric target
+                self._numbers.clear()
         super().log(logs, start_time)
 
     def evaluation_loop(
@@ -156,6 +188,7 @@ class NumericTrainer(Trainer):
         by_kind = torch.zeros(2, len(TokenKinds.names), dtype=torch.float64, device=self.args.device)
         for batch in self._own_batches(dataset, dataloader):
             batch = self._prepare_inputs(batch)
+            self.batch = batch
             with torch.no_grad(), self.compute_loss_context_manager():
                 terms = terms_of(model, self.objective, batch)
             sums += sums_of(terms)
@@ -167,6 +200,7 @@ class NumericTrainer(Trainer):
         metrics = metrics_of(sums, self.objective.weight, f"{metric_key_prefix}_")
         if self.kinds is not None:
             metrics |= {f"{metric_key_prefix}_{name}": value for name, value in self.kinds.metrics(by_kind.cpu()).items()}
+        self.batch = None
         if self.score is not None:
             scored = self.score(self.accelerator.unwrap_model(model))
             metrics |= {f"{metric_key_prefix}_{name}": value for name, value in scored.items()}

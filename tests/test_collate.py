@@ -2,10 +2,12 @@
 
 import pytest
 import torch
+from PIL import Image
 
 from smmd_vlm.collate import Collator, Encoder, image_budget, set_image_budget
 from smmd_vlm.objective import IGNORE_INDEX
 from smmd_vlm.records import Record
+from smmd_vlm.rows import to_record
 from tests.support import png
 
 FAMILIES = ["qwen2_5_vl", "qwen3_vl", "qwen3_5"]
@@ -44,6 +46,26 @@ def test_the_word_assistant_in_a_prompt_moves_nothing(processor):
     sample = Encoder(processor)(record(question="assistant\nassistant: what does the assistant say?"))
     kept = sample["labels"][sample["labels"] != IGNORE_INDEX]
     assert processor.tokenizer.decode(kept) == "12:05<|im_end|>"
+
+
+def test_a_sample_is_what_the_processors_own_call_gives(processor):
+    set_image_budget(processor, 4, 16)
+    images = [Image.new("RGB", (96, 64), "red"), Image.new("RGB", (64, 160), "navy")]
+    for question, used in (("Left <image> or right <image>?", images), ("Which?", images[1:]), ("2 + 2?", [])):
+        row = {
+            "images": [png(*image.size, color=image.getpixel((0, 0))) for image in used],
+            "question": question,
+            "answer": "7",
+        }
+        taken = to_record(row if used else {"question": question, "answer": "7"}, where="here", default_id="a", folder=None)
+        encoder = Encoder(processor, with_answer=False)
+        sample = encoder(taken)
+        prompt = encoder.render(encoder.messages(taken), generation_prompt=True)
+        given = processor(text=[prompt], images=used or None, return_mm_token_type_ids=True, return_tensors="pt")
+        assert ("pixel_values" in sample) == bool(used) and given.keys() - {"attention_mask"} == sample.keys() - {"id"}
+        for name in sample.keys() - {"id"}:
+            expected = given[name] if name in ("pixel_values", "image_grid_thw") else given[name][0]
+            assert torch.equal(sample[name], expected) and sample[name].dtype == expected.dtype, name
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

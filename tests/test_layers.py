@@ -18,7 +18,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm": ({"smmd_vlm.objective", "smmd_vlm.vocab"}, set()),
     "smmd_vlm.__main__": ({"smmd_vlm.cli"}, set()),
     "smmd_vlm.numerals": (set(), set()),
-    "smmd_vlm.records": (set(), set()),
+    "smmd_vlm.distribution": (set(), set()),
+    "smmd_vlm.records": ({"smmd_vlm.distribution"}, set()),
     "smmd_vlm.config": (set(), set()),
     "smmd_vlm.runconfig": ({"smmd_vlm.config"}, {"transformers", "torch"}),
     "smmd_vlm.cli": (
@@ -37,28 +38,36 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.adapters.ms_swift": ({"smmd_vlm.adapters.trainer", "smmd_vlm.losses", "smmd_vlm.objective", "smmd_vlm.vocab"}, {"torch", "swift"}),
     "smmd_vlm.rows": ({"smmd_vlm.numerals", "smmd_vlm.records"}, set()),
     "smmd_vlm.dataset": ({"smmd_vlm.records", "smmd_vlm.rows"}, {"datasets", "numpy", "PIL"}),
+    "smmd_vlm.textprocessor": (set(), set()),
     "smmd_vlm.collate": ({"smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.records", "smmd_vlm.rows"}, {"torch"}),
     "smmd_vlm.folder": ({"smmd_vlm.records"}, {"pyarrow"}),
     "smmd_vlm.lint": (
         {"smmd_vlm.dataset", "smmd_vlm.folder", "smmd_vlm.numerals", "smmd_vlm.records", "smmd_vlm.rows"}, {"PIL"},
     ),
-    "smmd_vlm.model": ({"smmd_vlm.config"}, {"torch", "transformers", "peft", "bitsandbytes"}),
-    "smmd_vlm.tiny": ({"smmd_vlm.config", "smmd_vlm.collate"}, {"torch", "transformers"}),
+    "smmd_vlm.model": ({"smmd_vlm.config", "smmd_vlm.textprocessor"}, {"torch", "transformers", "peft", "bitsandbytes"}),
+    "smmd_vlm.tiny": ({"smmd_vlm.config", "smmd_vlm.collate", "smmd_vlm.textprocessor"}, {"torch", "transformers"}),
     "smmd_vlm.preflight": (
-        {"smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.records", "smmd_vlm.vocab"},
+        {"smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.lint", "smmd_vlm.objective", "smmd_vlm.records", "smmd_vlm.vocab"},
         {"torch"},
     ),
     "smmd_vlm.resume": ({"smmd_vlm.records"}, {"transformers"}),
     "smmd_vlm.tokenkinds": ({"smmd_vlm.objective", "smmd_vlm.runs", "smmd_vlm.vocab"}, {"torch"}),
     "smmd_vlm.visioncache": ({"smmd_vlm.dataset"}, {"torch", "transformers"}),
+    "smmd_vlm.sampling": (set(), {"torch", "transformers"}),
+    "smmd_vlm.mishaps": ({"smmd_vlm.resume"}, {"torch"}),
     "smmd_vlm.trainer": (
-        {"smmd_vlm.objective", "smmd_vlm.preflight", "smmd_vlm.tokenkinds", "smmd_vlm.visioncache"}, {"torch", "transformers"},
+        {"smmd_vlm.objective", "smmd_vlm.preflight", "smmd_vlm.sampling", "smmd_vlm.tokenkinds", "smmd_vlm.visioncache"},
+        {"torch", "transformers"},
     ),
     "smmd_vlm.runfolder": ({"smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.records"}, {"transformers", "matplotlib"}),
     "smmd_vlm.predict": (
-        {"smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.preflight", "smmd_vlm.records"},
+        {
+            "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.preflight",
+            "smmd_vlm.readout", "smmd_vlm.records",
+        },
         {"torch", "transformers"},
     ),
+    "smmd_vlm.readout": ({"smmd_vlm.distribution", "smmd_vlm.numerals", "smmd_vlm.records", "smmd_vlm.vocab"}, {"torch"}),
     "smmd_vlm.memory": (set(), set()),
     "smmd_vlm.prepare": (
         {"smmd_vlm", "smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.objective", "smmd_vlm.preflight", "smmd_vlm.records", "smmd_vlm.vocab"},
@@ -66,8 +75,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     ),
     "smmd_vlm.train": (
         {
-            "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.model", "smmd_vlm.predict", "smmd_vlm.preflight", "smmd_vlm.prepare",
-            "smmd_vlm.records", "smmd_vlm.resume", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.trainer",
+            "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.mishaps", "smmd_vlm.model", "smmd_vlm.predict", "smmd_vlm.preflight",
+            "smmd_vlm.prepare", "smmd_vlm.records", "smmd_vlm.resume", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.trainer",
             "smmd_vlm.tokenkinds", "smmd_vlm.visioncache", "eval.scorers",
         },
         {"torch", "transformers"},
@@ -75,7 +84,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.dryrun": (
         {
             "smmd_vlm", "smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.memory", "smmd_vlm.model", "smmd_vlm.preflight",
-            "smmd_vlm.prepare", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.tiny", "smmd_vlm.trainer", "smmd_vlm.visioncache",
+            "smmd_vlm.prepare", "smmd_vlm.runconfig", "smmd_vlm.runfolder", "smmd_vlm.textprocessor", "smmd_vlm.tiny",
+            "smmd_vlm.trainer", "smmd_vlm.visioncache",
         },
         {"torch", "transformers"},
     ),

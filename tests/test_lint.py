@@ -8,7 +8,7 @@ import pytest
 
 from smmd_vlm.cli import main
 from smmd_vlm.dataset import load_records
-from smmd_vlm.lint import CHECKS, check, is_spreadsheet_time, repaired
+from smmd_vlm.lint import CHECKS, Glance, check, is_spreadsheet_time, repaired
 from smmd_vlm.records import Record, write_jsonl
 from tests.support import png
 
@@ -178,3 +178,28 @@ def test_several_images_are_not_cut_to_one(tmp_path, capsys):
     (tmp_path / "own.jsonl").write_text(json.dumps({"images": ["a.png", "b.png"], "question": "Which?", "answer": "2"}) + "\n")
     assert main(["data", "check", str(tmp_path / "own.jsonl"), "--write", str(tmp_path / "clean")]) == 2
     assert "has 2 images, a dataset folder holds one" in capsys.readouterr().err
+
+
+def test_a_glance_says_of_sound_records_nothing_and_decodes_the_first_pictures_only(monkeypatch):
+    from smmd_vlm import lint
+
+    looked = []
+    monkeypatch.setattr(lint, "image_findings", lambda image: looked.append(image) or ())
+    glance = Glance("train")
+    for number in range(300):
+        glance.look(record(str(number), image=png()))
+    assert glance.sentences("here") == [] and len(looked) == Glance.PICTURES == 200
+
+
+def test_a_glance_finds_what_the_whole_check_finds_in_texts():
+    records = [record("x", "1.1600000000000001"), record("y", "five apples or so"), *SOUND]
+    records += [record(f"p{i}", str(10 + i), question="What percent?", value=10.0 + i) for i in range(20)]
+    records.append(record("odd", "0.25", question="What percent?", value=0.25))
+    glance = Glance("train")
+    for each in records:
+        glance.look(each)
+    report = check({"train": [Record(**{**vars(r), "question": f"{r.id} {r.question}"}) for r in records]})
+    wrong, odd = glance.sentences("here")
+    for level, said in (("error", wrong), ("warning", odd)):
+        expected = [each.check for each in report.findings if each.level == level]
+        assert expected and all(f"{expected.count(name)} {name}" in said for name in expected)

@@ -18,8 +18,8 @@ from smmd_vlm.resume import check_same_run, cut_metrics, newest_checkpoint
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture
-def flags(tiny, clocks, tmp_path):
+@pytest.fixture(scope="module")
+def flags(tiny, clocks):
     """LoRA with dropout, accumulation and workers: everything that could make a resumed run differ."""
 
     def build(out, **options):
@@ -44,13 +44,14 @@ def losses(run: Path) -> list[tuple[int, float]]:
 
 @pytest.fixture
 def start(tmp_path):
-    """start(argv) -> a `python -m smmd_vlm` process whose output goes to `tmp_path / "log"`."""
+    """start(argv) -> a `python -m smmd_vlm` process whose output goes to `tmp_path / "log"`; `first` is run before it."""
     running = []
 
-    def go(argv) -> subprocess.Popen:
+    def go(argv, first: str = "") -> subprocess.Popen:
+        program = f"{first}\nimport sys\nfrom smmd_vlm.cli import main\nsys.exit(main(sys.argv[1:]))"
         with open(tmp_path / "log", "w") as log:
             running.append(
-                subprocess.Popen([sys.executable, "-m", "smmd_vlm", *argv], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
+                subprocess.Popen([sys.executable, "-c", program, *argv], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
             )
         return running[-1]
 
@@ -67,21 +68,68 @@ def wait_for(path: Path, process: subprocess.Popen) -> None:
     assert path.exists()
 
 
-def test_a_killed_run_goes_on_to_the_same_bits(flags, start, tmp_path, capsys):
-    straight, killed = tmp_path / "straight", tmp_path / "killed"
-    assert main(flags(straight)) == 0
+@pytest.fixture(scope="module")
+def straight(flags, tmp_path_factory) -> Path:
+    """Twelve steps without a stop, checkpoints at 5 and 10."""
+    out = tmp_path_factory.mktemp("runs") / "straight"
+    assert main(flags(out)) == 0
+    return out
+
+
+def goes_on_to_the_same_bits(flags, killed: Path, straight: Path) -> None:
+    assert main([*flags(killed), "--resume"]) == 0
+    assert weights(killed) == weights(straight)
+    assert losses(killed) == losses(straight) and len(losses(killed)) == 12
+    assert newest_checkpoint(killed)[0].name == newest_checkpoint(straight)[0].name
+
+
+def test_a_killed_run_goes_on_to_the_same_bits(flags, straight, start, tmp_path):
+    killed = tmp_path / "killed"
     process = start(flags(killed))
     wait_for(killed / "checkpoint-5" / "trainer_state.json", process)
     process.kill()
-    process.wait()
-    # half a checkpoint, as a kill inside a save leaves one
-    shutil.rmtree(killed / "checkpoint-10", ignore_errors=True)
-    shutil.copytree(straight / "checkpoint-10", killed / "checkpoint-10")
-    (killed / "checkpoint-10" / "trainer_state.json").unlink()
-    assert main([*flags(killed), "--resume"]) == 0
+    assert process.wait() == -signal.SIGKILL
+    goes_on_to_the_same_bits(flags, killed, straight)
+
+
+KILL_INSIDE_THE_SAVE_OF_STEP_10 = """
+import os, signal
+from transformers import Trainer
+
+save = Trainer._save_rng_state
+def save_rng_state(self, folder):
+    if self.state.global_step == 10:
+        os.kill(os.getpid(), signal.SIGKILL)
+    save(self, folder)
+Trainer._save_rng_state = save_rng_state
+"""
+
+
+def test_a_run_killed_inside_a_save_goes_on_to_the_same_bits(flags, straight, start, tmp_path, capsys):
+    killed = tmp_path / "killed"
+    assert start(flags(killed), first=KILL_INSIDE_THE_SAVE_OF_STEP_10).wait(timeout=120) == -signal.SIGKILL
+    left = {path.name for path in (killed / "checkpoint-10").iterdir()}
+    assert {"optimizer.pt", "scheduler.pt"} <= left and not {"rng_state.pth", "trainer_state.json"} & left
+    goes_on_to_the_same_bits(flags, killed, straight)
     assert "skipped checkpoint-10: trainer_state.json is missing" in capsys.readouterr().out
-    assert weights(killed) == weights(straight)
-    assert losses(killed) == losses(straight)
+
+
+@pytest.mark.parametrize("moment", range(10))
+def test_a_kill_at_any_moment_of_a_save_is_survived(flags, straight, tmp_path, moment):
+    """What a kill leaves of the save of step 10: some files whole, the next one cut short, the rest not begun."""
+    killed = tmp_path / "killed"
+    shutil.copytree(straight, killed, ignore=shutil.ignore_patterns("adapter_*", "checkpoint-10", "checkpoint-12"))
+    shutil.copytree(straight / "checkpoint-5", killed / "checkpoint-5", dirs_exist_ok=True)
+    written = sorted((straight / "checkpoint-10").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    assert len(written) >= 10 and written[-1].name == "trainer_state.json"
+    whole = len(written) - 10 + moment
+    (killed / "checkpoint-10").mkdir()
+    for path in written[: whole + 1]:
+        shutil.copy(path, killed / "checkpoint-10")
+    cut = killed / "checkpoint-10" / written[whole].name
+    os.truncate(cut, cut.stat().st_size // 2)
+    assert newest_checkpoint(killed)[0].name == "checkpoint-5"
+    goes_on_to_the_same_bits(flags, killed, straight)
 
 
 def test_sigterm_saves_and_ends_clean(flags, start, tmp_path):
@@ -140,7 +188,7 @@ def test_the_trainers_own_resume_is_owned(flags, tmp_path, capsys):
     assert "use --resume" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("victim", ["trainer_state.json", "adapter_model.safetensors", "optimizer.pt"])
+@pytest.mark.parametrize("victim", ["trainer_state.json", "adapter_model.safetensors", "optimizer.pt", "rng_state.pth"])
 def test_every_cut_file_disqualifies_a_checkpoint(flags, tmp_path, victim):
     out = tmp_path / "run"
     assert main(flags(out, train__max_steps=2, train__save_steps=1, train__dataloader_num_workers=0)) == 0

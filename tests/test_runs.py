@@ -41,6 +41,7 @@ def test_the_run_folder(run, tiny, clocks):
     logs = [row for _, row in read_jsonl(run / "metrics.jsonl")]
     first = next(row for row in logs if "loss" in row)
     assert first["numeric_share"] == pytest.approx(4 / 6) and first["numeric_targets"] == 2 * 8 * 4  # HH:MM and the end token
+    assert first["numeric_targets_per_step"] == 8 * 4 and first["numeric_fire_rate"] == 1
     assert first["loss"] == pytest.approx(first["cross_entropy"] + 0.3 * first["numeric_loss"], rel=1e-4)
     assert 0 < first["data_seconds"] < first["step_seconds"] and first["memory_gib"] > 0.1
     samples = (run / "samples.md").read_text()
@@ -213,6 +214,28 @@ def test_evaluation_questions_may_not_be_training_questions_under_other_ids(tiny
     assert "4 of 4 evaluation questions are training questions" in refused(
         capsys, [*flags, "--data.eval_dataset", str(tmp_path / "dev.jsonl")]
     )
+
+
+def test_wrong_labels_are_said_aloud_by_the_run_and_its_plan(tiny, tmp_path, capsys):
+    (tmp_path / "glass.png").write_bytes(png(color=(255, 0, 0, 9), mode="RGBA"))
+    rows = [
+        {"id": "time", "question": "What is the ratio of A to B?", "answer": "1.179861111", "answer_type": "number"},
+        {"id": "noise", "question": "How much?", "answer": "1.1600000000000001", "answer_type": "number"},
+        {"id": "glass", "question": "How many?", "answer": "7", "image": "glass.png"},
+        {"id": "sound", "question": "2 + 2?", "answer": "4"},
+    ]
+    own = tmp_path / "own.jsonl"
+    own.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = train_flags(tiny, own, tmp_path / "run", train__max_steps=1, data__image_max_tokens=16)
+    for argv in ([*flags, "--dry-run"], flags):
+        assert main(argv) == 0
+        said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("caution")]
+        assert said == [
+            "caution   1 of 4 train records are wrong (1 spreadsheet time), time for one: 1.179861111 is 28 h 19 min of a day, "
+            f"so 28:19; see `smmd-vlm data check {own}`",
+            "caution   2 of 4 train records look odd (1 float noise, 1 transparent image), noise for one: "
+            f"1.1600000000000001 should be 1.16; see `smmd-vlm data check {own}`",
+        ]
 
 
 def test_a_few_shared_questions_are_said_aloud(tiny, tmp_path, capsys):

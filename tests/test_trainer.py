@@ -101,6 +101,26 @@ def test_the_logged_loss_is_the_objective_over_all_samples(tiny, processor, samp
     assert whole[1]["numeric_targets"] == terms.num_numbers == sum(c.isdigit() for a in ANSWERS for c in a)
 
 
+def test_the_fire_rate_counts_steps_with_a_number(tiny, processor, samples, tmp_path):
+    # ANSWERS in pairs: (yes, 7), (12:05, no idea), (3.14159, 1,024) and (red, 2000 or 2001) all hold digits; singly, five of eight
+    for batch, steps in ((2, 4), (1, 8)):
+        trainer = Unshuffled(
+            model=load_base(ModelConfig(model_name_or_path=str(tiny()))),
+            args=TrainingArguments(
+                output_dir=str(tmp_path), max_steps=steps, per_device_train_batch_size=batch, logging_steps=steps, save_strategy="no",
+                report_to="none", use_cpu=True, remove_unused_columns=False, label_names=["labels"], disable_tqdm=True,
+            ),
+            objective=NumericObjective(NumericVocab.from_tokenizer(processor.tokenizer)),
+            data_collator=Collator(processor),
+            train_dataset=samples,
+        )  # fmt: skip
+        trainer.train()
+        log = trainer.state.log_history[0]
+        firing = 4 if batch == 2 else sum(any(c.isdigit() for c in answer) for answer in ANSWERS)
+        assert log["numeric_fire_rate"] == firing / steps
+        assert log["numeric_targets_per_step"] == sum(c.isdigit() for a in ANSWERS for c in a) / steps
+
+
 def test_weight_zero_equals_no_loss_to_the_bit(tiny, processor, samples, tmp_path):
     zero = one_step(tiny, processor, samples, tmp_path / "0", batch=4, accumulation=2, weight=0.0)[0]
     none = one_step(tiny, processor, samples, tmp_path / "n", batch=4, accumulation=2, loss="none")[0]
