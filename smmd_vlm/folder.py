@@ -19,10 +19,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from smmd_vlm.records import SCHEMA_VERSION, Record
+from smmd_vlm.records import SCHEMA_VERSION, SPLITS, Record
 
 COLUMNS = tuple(each.name for each in fields(Record))
-SPLITS = ("train", "validation", "test")
 ROW_GROUP = 100
 ROWS_PER_FILE = 5000
 _NUMBERS = ("value", "tolerance")

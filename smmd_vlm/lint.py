@@ -24,11 +24,10 @@ from PIL import Image
 
 from smmd_vlm.dataset import check_image, load_records, numbered_rows
 from smmd_vlm.numerals import NOISE_DIGITS, find_numbers, fold, read_time, write_number
-from smmd_vlm.records import Record
+from smmd_vlm.records import SPLITS, Record
 from smmd_vlm.rows import IMAGE_MARK, ManyImages
 
 Level = Literal["error", "warning"]
-SPLITS = ("train", "validation", "test")
 # name -> what it means, in the order of the report
 CHECKS: dict[str, str] = {
     "unreadable row": "no record can be made of it",

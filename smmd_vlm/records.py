@@ -18,6 +18,7 @@ from smmd_vlm.distribution import Distribution
 SCHEMA_VERSION = 1
 AnswerType = Literal["number", "time", "year", "text", "list"]
 ANSWER_TYPES: tuple[str, ...] = get_args(AnswerType)
+SPLITS = ("train", "validation", "test", "interpolation", "extrapolation")  # that a dataset folder may have
 
 
 @dataclass(frozen=True, kw_only=True)

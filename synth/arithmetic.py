@@ -8,19 +8,18 @@ What can be set is the fields of `ArithmeticConfig` and of its section problems;
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import sys
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from synth.arithmetic_maker import GENERATOR, GENERATOR_VERSION, RESERVED, SPLITS, ArithmeticMaker
 from synth.arithmetic_presets import PRESETS, Problems
 from synth.card import CardText
-from synth.settings import guarded, parse, setting
-from synth.writer import Plan, check_shares, write_dataset
+from synth.door import command_line, enter, read_settings
+from synth.settings import setting
+from synth.writer import Plan, check_shares
 
 PROG = "smmd-arithmetic"
 SHARES = {"train": 0.96, "interpolation": 0.02, "extrapolation": 0.02}
@@ -77,36 +76,15 @@ def _card(config: ArithmeticConfig) -> CardText:
         summary=f"Questions in words and figures, preset `{config.preset}`, of the modules {asked}. `interpolation` has problems of the same "
         "ranges as `train` that never occur there in any wording; those of `extrapolation` have longer numbers, more terms or longer spans "
         "than `train` ever has. `group` is the problem; `meta` holds its module, operands and digits.",
-        command=_command(config),
+        command=command_line(GENERATOR, config),
         tags=("arithmetic", "mathematics"),
     )  # fmt: skip
-
-
-def _command(config: ArithmeticConfig) -> str:
-    """The command line that makes these records again: every setting that is not its default."""
-    changed = _changes(config, ArithmeticConfig(preset=config.preset), "")
-    changed |= _changes(config.problems, PRESETS[config.preset], "problems.")
-    flags = {"n": config.n, "seed": config.seed, "preset": config.preset, **changed}
-    written = {name: value if isinstance(value, str) else json.dumps(value) for name, value in flags.items()}
-    return " ".join(
-        [f"python -m {GENERATOR}", *(f"--{name.replace('_', '-')} {shlex.quote(text)}" for name, text in written.items())]
-    )
-
-
-def _changes(config: Any, default: Any, prefix: str) -> dict[str, Any]:
-    passed_over = ("out", "workers", "show", "problems")
-    names = [each.name for each in fields(config) if each.name not in passed_over]
-    return {prefix + name: getattr(config, name) for name in names if getattr(config, name) != getattr(default, name)}
 
 
 def read_config(argv: list[str] | None) -> ArithmeticConfig:
     """argv and YAML over the preset they name."""
     description = "Write arithmetic questions with exact answers. Problem settings are shown as in preset varied."
-    config = parse(ArithmeticConfig(), argv, prog=PROG, description=description)
-    if config.preset == "varied":
-        return config
-    # Once more, now over the problems of the preset that was asked for.
-    return parse(ArithmeticConfig(preset=config.preset), argv, prog=PROG, description=description)
+    return read_settings(ArithmeticConfig, argv, prog=PROG, description=description)
 
 
 def show(config: ArithmeticConfig) -> str:
@@ -114,20 +92,12 @@ def show(config: ArithmeticConfig) -> str:
     make = config.maker()
     records = [make(config.start + k) for k in range(config.show)]
     widest = max(len(record.kind) for record in records)
-    return "\n".join(f"{record.kind:{widest}}  {record.question}  {record.answer}" for record in records)
+    lines = [f"{record.kind:{widest}}  {record.question}  {record.answer}" for record in records]
+    return "\n".join([*lines, f"{config.show} questions, no dataset (seed {config.seed})"])
 
 
 def main(argv: list[str] | None = None) -> int:
-    def command() -> int:
-        config = read_config(argv)
-        if config.show:
-            print(show(config))
-            print(f"{config.show} questions, no dataset (seed {config.seed})")
-        else:
-            print(write_dataset(config.plan(), config.maker(), workers=config.workers))
-        return 0
-
-    return guarded(PROG, command)
+    return enter(PROG, lambda: read_config(argv), show)
 
 
 def run() -> None:

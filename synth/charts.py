@@ -9,19 +9,18 @@ depends on (generator version, settings, seed, c) alone; its records stand toget
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import sys
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from synth.card import CardText
 from synth.chart_presets import PRESETS
+from synth.door import command_line, enter, read_settings
 from synth.looks import ChartLook
-from synth.settings import guarded, parse, setting
-from synth.writer import DEFAULT_SHARES, Plan, write_dataset
+from synth.settings import setting
+from synth.writer import DEFAULT_SHARES, Plan
 
 PROG = "smmd-charts"
 GENERATOR = "synth.charts"
@@ -119,40 +118,19 @@ def _card(config: ChartConfig) -> CardText:
         summary=f"Drawn charts, preset `{config.preset}`, {config.questions_per_chart} questions each, about invented numbers. Answers are exact "
         "where numbers are printed; elsewhere they are rounded to what can be read off the axis, and `tolerance` says how far off a careful "
         f"reader may be.{held_out} `group` is the chart; `meta` holds its table, axis, drawing choices and the place of every mark.",
-        command=_command(config),
+        command=command_line(GENERATOR, config),
         tags=("charts", "chart-question-answering"),
     )  # fmt: skip
-
-
-def _command(config: ChartConfig) -> str:
-    """The command line that makes these records again: every setting that is not its default."""
-    changed = _changes(config, ChartConfig(preset=config.preset), "")
-    changed |= _changes(config.look, PRESETS[config.preset], "look.")
-    flags = {"n": config.n, "seed": config.seed, "preset": config.preset, **changed}
-    written = {name: value if isinstance(value, str) else json.dumps(value) for name, value in flags.items()}
-    return " ".join(
-        [f"python -m {GENERATOR}", *(f"--{name.replace('_', '-')} {shlex.quote(text)}" for name, text in written.items())]
-    )
-
-
-def _changes(config: Any, default: Any, prefix: str) -> dict[str, Any]:
-    passed_over = ("out", "workers", "show", "look") if not prefix else ()
-    names = [each.name for each in fields(config) if each.name not in passed_over]
-    return {prefix + name: getattr(config, name) for name in names if getattr(config, name) != getattr(default, name)}
 
 
 def read_config(argv: list[str] | None) -> ChartConfig:
     """argv and YAML over the preset they name."""
     description = "Draw bar and line charts with questions and exact answers. Look settings are shown as in preset varied."
-    config = parse(ChartConfig(), argv, prog=PROG, description=description)
-    if config.preset == "varied":
-        return config
-    # Once more, now over the look of the preset that was asked for.
-    return parse(ChartConfig(preset=config.preset), argv, prog=PROG, description=description)
+    return read_settings(ChartConfig, argv, prog=PROG, description=description)
 
 
-def show(config: ChartConfig) -> Path:
-    """The first charts with all their questions on one sheet, beside where the dataset would be."""
+def show(config: ChartConfig) -> str:
+    """Draw the first charts with all their questions on one sheet, beside where the dataset would be."""
     from synth.chart_sheet import chart_sheet
 
     make = config.maker()
@@ -164,19 +142,11 @@ def show(config: ChartConfig) -> Path:
     path = Path(f"{config.out.rstrip('/')}.png")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(chart_sheet(groups))
-    return path
+    return f"drew {config.show} charts on {path}, no dataset (seed {config.seed})"
 
 
 def main(argv: list[str] | None = None) -> int:
-    def command() -> int:
-        config = read_config(argv)
-        if config.show:
-            print(f"drew {config.show} charts on {show(config)}, no dataset (seed {config.seed})")
-        else:
-            print(write_dataset(config.plan(), config.maker(), workers=config.workers))
-        return 0
-
-    return guarded(PROG, command)
+    return enter(PROG, lambda: read_config(argv), show)
 
 
 def run() -> None:

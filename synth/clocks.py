@@ -8,13 +8,11 @@ What can be set is the fields of `ClockConfig` and of its sections look, extras 
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import sys
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from smmd_vlm.numerals import DIAL_MINUTES, write_time
 from synth.card import CardText, contact_sheet
@@ -24,9 +22,10 @@ from synth.clock_look import ClockLook
 from synth.clock_maker import GENERATOR, GENERATOR_VERSION, ClockMaker, held_out_minutes
 from synth.clock_presets import PRESETS, Preset, without_styles
 from synth.clock_scene import SceneLook
+from synth.door import command_line, enter, read_settings
 from synth.png import encode_png
-from synth.settings import guarded, parse, setting
-from synth.writer import DEFAULT_SHARES, Plan, write_dataset
+from synth.settings import setting
+from synth.writer import DEFAULT_SHARES, Plan
 
 PROG = "smmd-clocks"
 SMALLEST_PX, LARGEST_PX = 32, 4096
@@ -153,58 +152,28 @@ def _card(config: ClockConfig) -> CardText:
         summary=f"Drawn analogue clocks, {config.size} x {config.size} pixels, preset `{config.preset}`, with the time they show as "
         f"`{config.answer_format}` (hours 01 to 12; 00 to 23 on 24-hour dials). Times are uniform over the dial.{notes} `meta` holds "
         "every drawing choice, the angles of the hands and the places of their tips and of the dial's outline.",
-        command=_command(config),
+        command=command_line(GENERATOR, config),
         tags=("analogue-clocks", "clock-reading"),
     )
-
-
-def _command(config: ClockConfig) -> str:
-    """The command line that makes these records again: every setting that is not its default."""
-    changed = _changes(config, ClockConfig(preset=config.preset), "")
-    for name in SECTIONS:
-        changed |= _changes(getattr(config, name), getattr(PRESETS[config.preset], name), f"{name}.")
-    flags = {"n": config.n, "seed": config.seed, "preset": config.preset, **changed}
-    written = {name: value if isinstance(value, str) else json.dumps(value) for name, value in flags.items()}
-    return " ".join(
-        [f"python -m {GENERATOR}", *(f"--{name.replace('_', '-')} {shlex.quote(text)}" for name, text in written.items())]
-    )
-
-
-def _changes(config: Any, default: Any, prefix: str) -> dict[str, Any]:
-    passed_over = ("out", "workers", "show", *SECTIONS)
-    names = [each.name for each in fields(config) if each.name not in passed_over]
-    return {prefix + name: getattr(config, name) for name in names if getattr(config, name) != getattr(default, name)}
 
 
 def read_config(argv: list[str] | None) -> ClockConfig:
     """argv and YAML over the preset they name."""
     description = "Draw analogue clocks with the times they show. look, extras and scene are shown as in preset varied."
-    config = parse(ClockConfig(), argv, prog=PROG, description=description)
-    if config.preset == "varied":
-        return config
-    # Once more, now over the sections of the preset that was asked for.
-    return parse(ClockConfig(preset=config.preset), argv, prog=PROG, description=description)
+    return read_settings(ClockConfig, argv, prog=PROG, description=description)
 
 
-def show(config: ClockConfig) -> Path:
-    """The first clocks on one sheet, beside where the dataset would be."""
+def show(config: ClockConfig) -> str:
+    """Draw the first clocks on one sheet, beside where the dataset would be."""
     make = config.maker()
     path = Path(f"{config.out.rstrip('/')}.png")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(encode_png(contact_sheet([make(config.start + k) for k in range(config.show)])))
-    return path
+    return f"drew {config.show} clocks on {path}, no dataset (seed {config.seed})"
 
 
 def main(argv: list[str] | None = None) -> int:
-    def command() -> int:
-        config = read_config(argv)
-        if config.show:
-            print(f"drew {config.show} clocks on {show(config)}, no dataset (seed {config.seed})")
-        else:
-            print(write_dataset(config.plan(), config.maker(), workers=config.workers))
-        return 0
-
-    return guarded(PROG, command)
+    return enter(PROG, lambda: read_config(argv), show)
 
 
 def run() -> None:
