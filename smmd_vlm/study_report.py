@@ -60,7 +60,8 @@ def write_study(plan: Plan) -> Iterator[str]:
     (plan.out / "study.png").write_bytes(picture)
     note = (
         f"{len(plan.seeds)} seeds, the same weights, data order and steps for all cells of a seed. A difference is the cell minus the named "
-        "one, over seeds and samples, with its 95 % interval; one that includes 0 is inside the noise."
+        "one, over seeds and samples, with its 95 % interval; a star marks an interval without 0, all others are inside the noise. "
+        f"Training took {sum(sum(row['train_seconds']) for row in rows.values()) / 60:.0f} minutes of one core in all."
     )
     marked = "\n\n".join(_markdown(table) for table in tables)
     (plan.out / "study.md").write_text(f"{note}\n\n{marked}\n\n![learning curves](study.png)\n", encoding="utf-8")
@@ -158,7 +159,7 @@ def _difference(comparison: dict[str, Any], metric: str) -> str:
         return "none read"
     factor = (_TIME | _OTHER)[metric][1]
     low, high = (factor * end for end in found["interval"])
-    return f"{factor * found['difference']:+.1f} [{low:+.1f}, {high:+.1f}]"
+    return f"{factor * found['difference']:+.1f} [{low:+.1f}, {high:+.1f}]{' *' if found['settled'] else ''}"
 
 
 def _markdown(table: list[list[str]]) -> str:
