@@ -8,6 +8,7 @@ accumulation and world size. With weight 0 the numeric term is not in the graph 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +92,16 @@ class NumericObjective(nn.Module):
         """
         target = targets(labels)
         return torch.stack([torch.tensor(target.numel(), device=labels.device), (self.column(target) >= 0).sum()]).float()
+
+    def count_window(self, batches: Sequence[dict[str, Tensor]], device: torch.device, accelerator: Any) -> Tensor | None:
+        """`count` over the micro-batches of one optimizer step and all ranks of accelerate's `accelerator`; None without a batch.
+
+        What a Trainer's _get_num_items_in_batch returns, so that it reaches the loss as `num_items_in_batch`.
+        """
+        if not batches:
+            return None
+        counts = sum(self.count(batch["labels"].to(device)) for batch in batches)
+        return accelerator.reduce(counts, "sum") if accelerator.num_processes > 1 else counts
 
     def runs(self, labels: Tensor) -> Runs | None:
         """(B, T) unshifted labels -> which numeric targets form one number; None when the loss does not ask."""

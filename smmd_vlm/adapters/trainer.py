@@ -46,7 +46,7 @@ class ComputeLoss:
         """Let `trainer` count [tokens, numbers] instead of tokens."""
         if trainer.compute_loss_func is not self:
             raise ValueError("expected the trainer made with compute_loss_func=this, got another function there")
-        args, count = trainer.args, self.objective.count
+        args = trainer.args
         if args.world_size > 1 and not args.average_tokens_across_devices:
             raise ValueError(
                 "expected average_tokens_across_devices=True, got False; ranks with few numbers would weigh as much as others"
@@ -54,10 +54,7 @@ class ComputeLoss:
         self.objective.to(args.device)
 
         def counts_of(batch_samples: list[dict[str, Tensor]], device: torch.device) -> Tensor | None:
-            if not batch_samples:
-                return None
-            counts = sum(count(batch["labels"].to(device)) for batch in batch_samples)
-            return trainer.accelerator.reduce(counts, "sum") if args.world_size > 1 else counts
+            return self.objective.count_window(batch_samples, device, trainer.accelerator)
 
         trainer._get_num_items_in_batch = counts_of
         return self

@@ -42,10 +42,7 @@ class NumericSFTTrainer(SFTTrainer):
 
     def _get_num_items_in_batch(self, batch_samples: list[dict[str, Tensor]], device: torch.device) -> Tensor | None:
         """(2,) float32 [tokens, numbers] over the micro-batches of one optimizer step and all ranks."""
-        if not batch_samples:
-            return None
-        counts = sum(self.objective.count(batch["labels"].to(device)) for batch in batch_samples)
-        return self.accelerator.reduce(counts, "sum") if self.args.world_size > 1 else counts
+        return self.objective.count_window(batch_samples, device, self.accelerator)
 
     def compute_loss(
         self,
