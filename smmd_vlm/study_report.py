@@ -10,7 +10,7 @@ import base64
 import html
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,14 @@ _TIME = {
     "within_1_min": ("±1 min %", 100),
     "within_5_min": ("±5 min %", 100),
     "mean_error_min": ("mean error, min", 1),
+    "crps": ("CRPS, min", 1),  # where the test keeps distributions
 }
-_OTHER = {"exact": ("exact %", 100), "relaxed": ("relaxed %", 100), "mean_absolute_error": ("mean absolute error", 1)}
+_OTHER = {
+    "exact": ("exact %", 100),
+    "relaxed": ("relaxed %", 100),
+    "mean_absolute_error": ("mean absolute error", 1),
+    "crps": ("CRPS", 1),
+}
 _COMPARED = ("exact", "mean_error_min", "mean_absolute_error")
 _CURVES = (
     ("eval_exact", "exact answers"),
@@ -38,35 +44,18 @@ _CURVES = (
 
 def write_study(plan: Plan) -> Iterator[str]:
     """Write the pages; yields the lines to show on the screen."""
-    rows = {cell.name: _row(plan, cell) for cell in plan.cells}
-    groups = list(_groups(plan))
-    versus = {
-        name: {cell.name: _compare(plan, cell, name) for cell in group if cell.name != name}
-        for group in groups
-        for name in _named(plan, group)
+    rows = [_row(plan, cell) for cell in plan.cells]
+    against = {
+        name: {cell.name: _compare(plan, cell, name) for cell in plan.cells if _alike(plan, cell, name) and cell.name != name}
+        for name in plan.against
     }
-    content = {
-        "format": "smmd-vlm study",
-        "version": 2,
-        "seeds": list(plan.seeds),
-        "cells": list(rows.values()),
-        "against": {name: {cell: _kept(found) for cell, found in each.items()} for name, each in versus.items()},
-    }
+    content = {"format": "smmd-vlm study", "version": 2, "seeds": list(plan.seeds), "cells": rows, "against": against}
     (plan.out / "study.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    tables = [
-        _table([rows[cell.name] for cell in group], {name: versus[name] for name in _named(plan, group)}) for group in groups
-    ]
-    picture = _curves(plan, groups)
+    picture = _curves(plan)
     (plan.out / "study.png").write_bytes(picture)
-    note = (
-        f"{len(plan.seeds)} seeds, the same weights, data order and steps for all cells of a seed. A difference is the cell minus the named "
-        "one, over seeds and samples, with its 95 % interval; a star marks an interval without 0, all others are inside the noise. "
-        f"Training took {sum(sum(row['train_seconds']) for row in rows.values()) / 60:.0f} minutes of one core in all."
-    )
-    marked = "\n\n".join(_markdown(table) for table in tables)
-    (plan.out / "study.md").write_text(f"{note}\n\n{marked}\n\n![learning curves](study.png)\n", encoding="utf-8")
-    (plan.out / "study.html").write_text(_page(plan, tables, picture, note), encoding="utf-8")
-    for table in tables:
+    (plan.out / "study.md").write_text(f"{markdown(content)}\n\n![learning curves](study.png)\n", encoding="utf-8")
+    (plan.out / "study.html").write_text(_page(plan, content, picture), encoding="utf-8")
+    for table in _tables(content):
         widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
         yield ""
         for row in table:
@@ -74,26 +63,34 @@ def write_study(plan: Plan) -> Iterator[str]:
     yield f"\nwrote {plan.out}/study.html, study.md, study.json and study.png"
 
 
-def _groups(plan: Plan) -> Iterator[list[Cell]]:
-    """The cells that start from the same weights, in the order of the file."""
-    starts = [cell.tiny for cell in plan.cells]
-    for k, start in enumerate(starts):
-        if start not in starts[:k]:
-            yield [cell for cell in plan.cells if cell.tiny == start]
+def markdown(content: Mapping[str, Any]) -> str:
+    """study.json -> what it says, and one table for each group of cells that start alike."""
+    return "\n\n".join([_note(content), *map(_markdown, _tables(content))])
 
 
-def _named(plan: Plan, group: list[Cell]) -> list[str]:
-    return [name for name in plan.against if any(cell.name == name for cell in group)]
+def _note(content: Mapping[str, Any]) -> str:
+    minutes = sum(sum(row["train_seconds"]) for row in content["cells"]) / 60
+    return (
+        f"{len(content['seeds'])} seeds, the same weights, data order and steps for all cells of a seed. A difference is the cell minus the "
+        "named one, over seeds and samples, with its 95 % interval; a star marks an interval without 0, all others are inside the noise. "
+        f"Training took {minutes:.0f} minutes of one core in all."
+    )
+
+
+def _alike(plan: Plan, cell: Cell, name: str) -> bool:
+    """Does the cell start from the same weights as the one called `name`?"""
+    return cell.tiny == next(each for each in plan.cells if each.name == name).tiny
 
 
 def _summary(plan: Plan, cell: Cell, seed: int) -> dict[str, Any]:
     report = json.loads((plan.folder(cell, seed) / "report" / "report.json").read_text(encoding="utf-8"))
-    return report["time" if "time" in report else "other"]["overall"]
+    part = report["time" if "time" in report else "other"]
+    return part["overall"] | ({"crps": part["calibration"]["crps"]} if "calibration" in part else {})
 
 
 def _row(plan: Plan, cell: Cell) -> dict[str, Any]:
     summaries = [_summary(plan, cell, seed) for seed in plan.seeds]
-    metrics = _TIME if "within_1_min" in summaries[0] else _OTHER
+    metrics = [name for name in (_TIME if "within_1_min" in summaries[0] else _OTHER) if name in summaries[0]]
     seconds = [
         next(
             row["train_runtime"]
@@ -105,6 +102,7 @@ def _row(plan: Plan, cell: Cell) -> dict[str, Any]:
     found: dict[str, Any] = {
         "cell": cell.name,
         "changes": cell.changes,
+        "tiny": cell.tiny,
         "train_seconds": [round(value, 1) for value in seconds],
     }
     for name in metrics:
@@ -114,31 +112,37 @@ def _row(plan: Plan, cell: Cell) -> dict[str, Any]:
 
 
 def _compare(plan: Plan, cell: Cell, name: str) -> dict[str, Any]:
-    """compare.json's headline and error rows for this cell against the cell called `name`."""
+    """This cell against the one called `name`, metric by metric; the whole comparison lies in comparisons/."""
     other = next(each for each in plan.cells if each.name == name)
     out = plan.out / "comparisons" / f"{cell.name}-against-{name}"
     ours = [plan.folder(cell, seed) for seed in plan.seeds]
     theirs = [plan.folder(other, seed) for seed in plan.seeds]
     run("eval", "compare", *ours, "--against", *theirs, "--out", out)
-    return json.loads((out / "compare.json").read_text(encoding="utf-8"))
-
-
-def _scores(comparison: dict[str, Any]) -> dict[str, Any]:
-    return comparison["time" if "time" in comparison else "other"]["metrics"]
-
-
-def _kept(comparison: dict[str, Any]) -> dict[str, Any]:
-    """What study.json says of a comparison; the whole of it lies in comparisons/."""
-    fields = ("a", "b", "difference", "interval", "settled", "per_seed")
+    comparison = json.loads((out / "compare.json").read_text(encoding="utf-8"))
+    metrics = comparison["time" if "time" in comparison else "other"]["metrics"]
     return {
-        metric: {field: found[field] for field in fields}
-        for metric, found in _scores(comparison).items()
+        metric: {field: found[field] for field in ("a", "b", "difference", "interval", "settled", "per_seed")}
+        for metric, found in metrics.items()
         if metric in _TIME | _OTHER
     }
 
 
+def _tables(content: Mapping[str, Any]) -> Iterator[list[list[str]]]:
+    for group in _groups(content["cells"]):
+        names = [row["cell"] for row in group]
+        yield _table(group, {name: versus for name, versus in content["against"].items() if name in names})
+
+
+def _groups(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The cells that start from the same weights, in the order of the file."""
+    starts = [row["tiny"] for row in rows]
+    for k, start in enumerate(starts):
+        if start not in starts[:k]:
+            yield [row for row in rows if row["tiny"] == start]
+
+
 def _table(rows: list[dict[str, Any]], versus: dict[str, dict[str, Any]]) -> list[list[str]]:
-    metrics = {name: spec for name, spec in (_TIME | _OTHER).items() if name in rows[0]}
+    metrics = {name: spec for name, spec in (_TIME if "within_1_min" in rows[0] else _OTHER).items() if name in rows[0]}
     compared = [(name, metric) for name in versus for metric in _COMPARED if metric in metrics]
     head = [f"{metrics[metric][0]} against {name}" for name, metric in compared]
     table = [["cell", *(heading for heading, _ in metrics.values()), *head, "train s"]]
@@ -154,9 +158,9 @@ def _table(rows: list[dict[str, Any]], versus: dict[str, dict[str, Any]]) -> lis
 
 
 def _difference(comparison: dict[str, Any], metric: str) -> str:
-    found = _scores(comparison).get(metric)
-    if found is None:
+    if metric not in comparison:
         return "none read"
+    found = comparison[metric]
     factor = (_TIME | _OTHER)[metric][1]
     low, high = (factor * end for end in found["interval"])
     return f"{factor * found['difference']:+.1f} [{low:+.1f}, {high:+.1f}]{' *' if found['settled'] else ''}"
@@ -167,7 +171,7 @@ def _markdown(table: list[list[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(table[0]), *lines[1:]])
 
 
-def _curves(plan: Plan, groups: list[list[Cell]]) -> bytes:
+def _curves(plan: Plan) -> bytes:
     """Means over seeds of what was measured while training: a row of panels for each group of cells."""
     from matplotlib.figure import Figure
 
@@ -178,12 +182,13 @@ def _curves(plan: Plan, groups: list[list[Cell]]) -> bytes:
                 if metric in row:
                     courses[metric].setdefault(cell.name, {}).setdefault(row["step"], []).append(row[metric])
     panels = [(metric, title) for metric, title in _CURVES if courses[metric]] or [_CURVES[0]]
+    groups = list(_groups([{"cell": cell.name, "tiny": cell.tiny} for cell in plan.cells]))
     figure = Figure(figsize=(6 * len(panels), 4 * len(groups)), layout="constrained")
     for line, group in zip(figure.subplots(len(groups), len(panels), squeeze=False), groups, strict=True):
         for axes, (metric, title) in zip(line, panels, strict=True):
-            for cell in group:
-                steps = courses[metric].get(cell.name, {})
-                axes.plot(list(steps), [mean(values) for values in steps.values()], label=cell.name, linewidth=1.3)
+            for name in (row["cell"] for row in group):
+                steps = courses[metric].get(name, {})
+                axes.plot(list(steps), [mean(values) for values in steps.values()], label=name, linewidth=1.3)
             axes.set(title=f"{title}, mean over {len(plan.seeds)} seeds", xlabel="step")
             axes.grid(alpha=0.3)
             axes.legend(fontsize=7, frameon=False)
@@ -198,8 +203,8 @@ def _rows(table: list[list[str]]) -> str:
     return f"<table><thead><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr></thead><tbody>\n{rows}\n</tbody></table>"
 
 
-def _page(plan: Plan, tables: list[list[list[str]]], picture: bytes, note: str) -> str:
-    shown = "\n".join(map(_rows, tables))
+def _page(plan: Plan, content: Mapping[str, Any], picture: bytes) -> str:
+    shown = "\n".join(map(_rows, _tables(content)))
     settings = "\n".join(
         f"<tr><td>{html.escape(cell.name)}</td><td><code>{html.escape(json.dumps(cell.changes))}</code></td></tr>"
         for cell in plan.cells
@@ -214,7 +219,7 @@ td:first-child, th:first-child {{ text-align: left }}
 img {{ max-width: 100% }}
 </style></head><body>
 <h1>{html.escape(plan.out.name)}</h1>
-<p>{html.escape(note)}</p>
+<p>{html.escape(_note(content))}</p>
 {shown}
 <img alt="learning curves" src="data:image/png;base64,{base64.b64encode(picture).decode()}">
 <h2>What each cell changes of {html.escape(str(plan.base))}</h2>

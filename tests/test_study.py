@@ -27,7 +27,7 @@ def file(tmp_path, clocks):
     }  # fmt: skip
     (tmp_path / "base.yaml").write_text(yaml.safe_dump(base))
     study = {
-        "out": str(tmp_path / "study"), "base": str(tmp_path / "base.yaml"), "test": {"data": str(clocks), "max_new_tokens": 6},
+        "out": str(tmp_path / "study"), "base": str(tmp_path / "base.yaml"), "test": {"data": str(clocks), "max_new_tokens": 6, "distribution": True},
         "seeds": [1], "against": ["ce"], "tiny": {"hidden": 32, "layers": 1},
         "cells": {"ce": {"loss.name": "none"}, "smmd": {"loss.name": "smmd", "grid": {"loss.weight": [1.0]}}},
     }  # fmt: skip
@@ -54,7 +54,7 @@ def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "2 cells x 1 seeds, 2 runs to make" in said
     table = (out / "study.md").read_text()
-    assert all(name in table for name in ("| ce |", "| smmd-weight1.0 |", "exact % against ce"))
+    assert all(name in table for name in ("| ce |", "| smmd-weight1.0 |", "exact % against ce", "CRPS"))
     configs = {
         p.parents[2].name + p.parents[1].name: yaml.safe_load(p.read_text()) for p in out.glob("cells/*/*/run/config.yaml")
     }
