@@ -7,7 +7,7 @@ derived by jsonargparse, which evaluates this module's annotations: nothing here
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 
@@ -214,6 +214,10 @@ class PredictConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"--{name} must be >= 1, got {value}")
+        usual = {each.name: each.default for each in fields(self) if each.name.startswith("distribution_")}
+        changed = [name for name, value in usual.items() if getattr(self, name) != value]
+        if changed and not self.distribution:
+            raise ValueError(f"--{changed[0]} is a setting of --distribution, which is off; add --distribution, or remove it")
         if not 0 <= self.distribution_decimals <= 6:
             raise ValueError(f"--distribution_decimals must be between 0 and 6, got {self.distribution_decimals}")
         count = (self.distribution_high - self.distribution_low) * 10**self.distribution_decimals + 1

@@ -25,8 +25,10 @@ _FIXED = (
 )  # fmt: skip
 
 
-# how a step's samples are cut into batches; neither loss depends on it, and less memory may be why a run goes on
+# what a run that was out of memory may change, since no loss depends on it: how a step's samples are cut into batches, ...
 _CUT = ("train.per_device_train_batch_size", "train.gradient_accumulation_steps")
+# ... and what is computed twice instead of kept
+_CHECKPOINTING = ("train.activation_checkpointing", "train.gradient_checkpointing")
 
 
 def newest_checkpoint(run: Path) -> tuple[Path | None, list[str]]:
@@ -79,10 +81,12 @@ def check_same_run(before: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise with every difference between the passports of the run and of its continuation."""
     differences = []
     recipes = before.get("recipe", {}), now["recipe"]
-    same_window = _samples_a_step(recipes[0]) == _samples_a_step(recipes[1])
+    free = _CHECKPOINTING
+    if _samples_a_step(recipes[0]) == _samples_a_step(recipes[1]):
+        free += _CUT
     for key in sorted(recipes[0].keys() | recipes[1].keys()):
         old, new = recipes[0].get(key), recipes[1].get(key)
-        if old != new and not (same_window and key in _CUT):
+        if old != new and key not in free:
             differences.append(f"{key} was {_short(old)}, is {_short(new)}")
     for place in _FIXED:
         old, new = before, now

@@ -46,8 +46,8 @@ def write_config(folder: Path, config: Config) -> None:
     (folder / "config.yaml").write_text(yaml.safe_dump(config.to_dict(), sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
-# settings that a resumed run may change: where and how often things are written, how long it goes on, what memory it takes
-_FREE = ("output_dir", "activation_checkpointing", "gradient_checkpointing", "max_steps", "num_train_epochs", "save_", "eval_", "logging_", "dataloader_", "report_to", "disable_tqdm", "run_name",
+# settings that a resumed run may change: where and how often things are written, and how long it goes on
+_FREE = ("output_dir", "max_steps", "num_train_epochs", "save_", "eval_", "logging_", "dataloader_", "report_to", "disable_tqdm", "run_name",
          "per_device_eval_batch_size", "use_cpu", "do_eval", "metric_for_best_model", "greater_is_better", "load_best_model_at_end")  # fmt: skip
 
 

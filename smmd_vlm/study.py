@@ -21,6 +21,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+from argparse import ArgumentError
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -78,6 +79,7 @@ def study(config: StudyConfig) -> int:
         missing = [(cell, seed) for cell, seed in plan.jobs() if not plan.is_whole(cell, seed)]
         print(f"{len(plan.cells)} cells x {len(plan.seeds)} seeds, {len(missing)} runs to make in {plan.out}")
         _make_models(plan, missing)
+        _check(plan, missing)
         jobs = {}
         for cell, seed in missing:
             folder = plan.folder(cell, seed)
@@ -189,6 +191,25 @@ def _make_models(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
         if cell.tiny is None or _model(plan, cell, seed).is_dir():
             continue
         run("smmd_vlm", "tiny", "--out", _model(plan, cell, seed), "--seed", seed, *_flags(cell.tiny))
+
+
+def _check(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
+    """Every cell's settings and a little of its data: what would end the study after an hour ends it now."""
+    if not missing:
+        return
+    from smmd_vlm.dataset import load_records
+    from smmd_vlm.model import load_processor
+    from smmd_vlm.prepare import prepare
+    from smmd_vlm.runconfig import parse
+
+    load_records(plan.test["data"], plan.test["split"])
+    few = ["--data.max_train_samples", "200", "--data.max_eval_samples", "200"]
+    for cell, seed in {cell.name: (cell, seed) for cell, seed in missing}.values():
+        try:
+            config, _ = parse(["--config", str(plan.base), *cell_flags(plan, cell, seed), *few])
+            prepare(config, load_processor(config.model))
+        except (ValueError, ArgumentError) as error:
+            raise ValueError(f"cell {cell.name!r}: {error}") from None
 
 
 def _job(plan: Plan, cell: Cell, seed: int) -> Job:

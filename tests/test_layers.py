@@ -92,7 +92,13 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.export": ({"smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model"}, {"torch"}),
     "smmd_vlm.figures": ({"smmd_vlm.records"}, {"matplotlib"}),
     "smmd_vlm.processes": (set(), set()),
-    "smmd_vlm.study": ({"smmd_vlm.config", "smmd_vlm.processes", "smmd_vlm.study_report"}, set()),
+    "smmd_vlm.study": (
+        {
+            "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.prepare", "smmd_vlm.processes", "smmd_vlm.runconfig",
+            "smmd_vlm.study_report",
+        },
+        set(),
+    ),
     "smmd_vlm.study_report": ({"smmd_vlm.processes", "smmd_vlm.records"}, {"matplotlib"}),
     "smmd_vlm.quickstart": ({"smmd_vlm.config", "smmd_vlm.figures", "smmd_vlm.processes"}, set()),
     "synth": (set(), set()),

@@ -290,6 +290,10 @@ def test_records_without_a_spelled_answer_are_counted(tiny, tmp_path, capsys):
         (["--distribution_decimals", "3"], "got 999,001 from 0 to 999 with 3 decimals; narrow the range"),
         (["--distribution_decimals", "-1"], "must be between 0 and 6"),
         (["--distribution_prune", "1"], "must be in [0, 1), got 1"),
+        (
+            ["--distribution", "false", "--distribution_high", "9"],
+            "--distribution_high is a setting of --distribution, which is off",
+        ),
     ],
 )
 def test_misuse_is_one_sentence(options, message, capsys):

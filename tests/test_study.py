@@ -99,11 +99,16 @@ def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
         ({"seeds": [1, 1]}, "seeds must be different whole numbers"),
         ({"base": "nowhere.yaml"}, "base nowhere.yaml does not exist"),
         ({"cells": {"../x": {}}}, "a cell's name is its folder"),
+        # in a folder of its own, for what is found out only after the folder was claimed
+        ({"out": "a", "cells": {"ce": {}, "late": {"loss.name": "nope"}}}, "cell 'late': loss must be one of smmd"),
+        ({"out": "b", "cells": {"ce": {}, "late": {"loss.sigma": 2}}}, "cell 'late': "),
     ],
 )
-def test_bad_studies_are_one_sentence(file, changes, message, capsys):
+def test_bad_studies_are_one_sentence_before_the_first_run(file, changes, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert main(["study", str(file(**changes))]) == 2
     assert message in capsys.readouterr().err
+    assert not list(tmp_path.glob("*/cells"))
 
 
 def test_a_grid_is_every_combination(file):
