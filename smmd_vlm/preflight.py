@@ -239,17 +239,23 @@ def check_one_device(gpus: int) -> None:
         )
 
 
-def check_gradients(model: torch.nn.Module) -> None:
-    """After the first backward every trainable parameter has a finite gradient; otherwise part of it silently never learns."""
-    lost = [name for name, parameter in model.named_parameters() if parameter.requires_grad and parameter.grad is None]
+def check_gradients(model: torch.nn.Module, *, images: bool = True) -> None:
+    """After a backward every trainable parameter has a finite gradient; otherwise part of it silently never learns.
+
+    images: False after a step without any image, which leaves the vision tower alone.
+    """
+    reached = {
+        name: parameter.grad
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad and (images or ".visual." not in name)
+    }
+    lost = [name for name, gradient in reached.items() if gradient is None]
     if lost:
         raise ValueError(
             f"{len(lost)} trainable parameters got no gradient in the first step, for example {lost[0]}; "
             "they would never learn (does lora.target_modules reach layers that this data does not use?)"
         )
-    broken = [
-        name for name, parameter in model.named_parameters() if parameter.requires_grad and not parameter.grad.isfinite().all()
-    ]
+    broken = [name for name, gradient in reached.items() if not gradient.isfinite().all()]
     if broken:
         raise FloatingPointError(
             f"{len(broken)} parameters got a gradient that is not finite in the first step, for example {broken[0]}"

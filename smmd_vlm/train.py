@@ -27,7 +27,7 @@ from smmd_vlm.records import Prediction
 from smmd_vlm.resume import StopOnSignal, check_not_ended, check_same_run, cut_metrics, newest_checkpoint
 from smmd_vlm.runconfig import Config, multiple_gpus_without_launcher
 from smmd_vlm.tokenkinds import TokenKinds
-from smmd_vlm.trainer import CheckGradients, NumericTrainer
+from smmd_vlm.trainer import NumericTrainer
 from smmd_vlm.visioncache import VisionCache, check_tower_is_frozen
 
 
@@ -87,7 +87,7 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
         eval_dataset=None if ready.eval_records is None else encode(ready.eval_records, limit=data.max_eval_samples),
         lengths=ready.stats.lengths,
         processing_class=ready.processor,
-        callbacks=[runfolder.MetricsFile(folder, begin), CheckGradients(), stop],
+        callbacks=[runfolder.MetricsFile(folder, begin), stop],
     )
     with mishaps.explained(trainer):
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)

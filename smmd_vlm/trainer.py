@@ -83,7 +83,7 @@ class NumericTrainer(Trainer):
     score: called by evaluate() on every rank; returns {name: value} without prefix.
     kinds: adds the evaluation's cross-entropy by kind of token and by place of the digit.
     lengths: tokens of every training sample; train_sampling_strategy group_by_length needs them.
-    `batch` is what it works on, for messages; None while answers are written.
+    `batch` is what it works on, for messages; None while answers are written. Gradients are checked in the first step.
     """
 
     loss_is_scaled_for_ga = True  # compute_loss divides by the counts of the whole accumulation window
@@ -102,6 +102,8 @@ class NumericTrainer(Trainer):
         self.objective = objective.to(self.args.device)
         self.score, self.kinds, self.lengths = score, kinds, lengths
         self.batch: dict[str, Any] | None = None
+        self.saw_images = False  # in any micro-batch so far
+        self.add_callback(CheckGradients(self))
         self._train_sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.args.device)
         self._numbers: list[Tensor] = []  # numeric targets of every step since the last log
         self._clock = _Clock()
@@ -141,6 +143,7 @@ class NumericTrainer(Trainer):
         num_items_in_batch: Tensor | None = None,
     ) -> Tensor:
         self.batch = inputs
+        self.saw_images |= "image_grid_thw" in inputs
         terms = terms_of(model, self.objective, inputs, counts=num_items_in_batch)
         if not torch.isfinite(terms.loss.detach()):  # before the step, so the weights stay whole
             raise FloatingPointError(
@@ -219,12 +222,19 @@ class NumericTrainer(Trainer):
 
 
 class CheckGradients(TrainerCallback):
-    """preflight.check_gradients before the first optimizer step of a run (sharded parameters are left to their framework)."""
+    """preflight.check_gradients before the first optimizer step, and before the first one that saw an image.
+
+    Sharded parameters are left to their framework.
+    """
+
+    def __init__(self, trainer: NumericTrainer) -> None:
+        self.trainer, self.checked = trainer, set()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-        if not args.fsdp and not args.deepspeed and not getattr(self, "done", False):
-            check_gradients(model)
-            self.done = True
+        images = self.trainer.saw_images
+        if not args.fsdp and not args.deepspeed and images not in self.checked:
+            check_gradients(model, images=images)
+            self.checked |= {images, False}
 
 
 class _Clock:

@@ -183,3 +183,37 @@ def test_the_plan_names_and_counts_every_place(clocks, capsys):
         return float(text.partition("activations ")[2].split()[0])
 
     assert activations(said) > activations(frozen)  # a tower that learns keeps its activations
+
+
+def test_a_first_step_without_an_image_is_no_reason_to_stop(tiny, tmp_path, capsys):
+    """Three steps of one record each: text alone, then two pictures."""
+    (tmp_path / "a.png").write_bytes(png(color=(9, 90, 9)))
+    rows = [
+        {"question": "7 + 8?", "answer": "15"},
+        *({"image": "a.png", "question": "How many?", "answer": str(n)} for n in (3, 4)),
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"id": f"r{n}", **row}) + "\n" for n, row in enumerate(rows)))
+    argv = [
+        "train", "--model.model_name_or_path", str(tiny()), "--lora.vision_tower", "true", "--lora.multi_modal_projector", "true",
+        "--data.dataset", str(tmp_path / "rows.jsonl"), "--data.image_max_tokens", "16", "--train.output_dir", str(tmp_path / "run"),
+        "--train.max_steps", "3", "--train.per_device_train_batch_size", "1", "--train.train_sampling_strategy", "sequential",
+        "--train.use_cpu", "true", "--train.save_strategy", "no", "--train.logging_steps", "1", "--train.learning_rate", "1e-3",
+    ]  # fmt: skip
+    assert main(argv) == 0, capsys.readouterr().err
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) >= 3
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_without_an_image_only_the_towers_gradients_may_be_missing(tiny, images):
+    model, processor = load(tiny, "qwen3_vl", **TOWER)
+    backward(model, processor)
+    in_tower = next(p for name, p in model.named_parameters() if "lora_B" in name and ".visual." in name)
+    in_tower.grad = None
+    if images:
+        with pytest.raises(ValueError, match="1 trainable parameters got no gradient"):
+            check_gradients(model)
+    else:
+        check_gradients(model, images=False)
+    next(p for name, p in model.named_parameters() if "lora_B" in name and ".visual." not in name).grad = None
+    with pytest.raises(ValueError, match="got no gradient"):
+        check_gradients(model, images=images)
