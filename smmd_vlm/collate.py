@@ -9,7 +9,7 @@ image and control token, is -100. The prompt is exactly what `generate` is given
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -111,10 +111,23 @@ class Encoder:
 
     def __call__(self, record: Record) -> Sample:
         """Errors name the record: an unreadable image, a control token in the text, a sample longer than max_length."""
-        self.check_text(record)
+        return self.batch([record])[0]
+
+    def batch(self, records: Sequence[Record]) -> list[Sample]:
+        """The samples one by one, bit for bit; their images go through the processor together, which is cheaper."""
+        for record in records:
+            self.check_text(record)
+        return [self._sample(*each) for each in zip(records, *self._encode_images(records), strict=True)]
+
+    def _sample(self, record: Record, images: dict[str, Tensor], counts: list[int]) -> Sample:
+        """`counts`: tokens of each image. What the processor's own call gives, without its checks of every argument."""
         prompt = self.render(self.messages(record), generation_prompt=True)
-        encoded = self._encode(prompt, record)
-        ids, types = encoded["input_ids"][0], encoded["mm_token_type_ids"][0]
+        if counts:
+            mark = self.processor.image_token
+            before, *after = prompt.split(mark)
+            prompt = before + "".join(mark * count + rest for count, rest in zip(counts, after, strict=True))
+        ids = torch.tensor(self.tokenizer(prompt, add_special_tokens=False)["input_ids"])
+        types = (ids == self.processor.image_token_id).to(ids.dtype) if counts else torch.zeros_like(ids)
         sample: Sample = {"id": record.id}
         if self.with_answer:
             answer = self.tokenizer(record.answer, add_special_tokens=False)["input_ids"]
@@ -125,38 +138,36 @@ class Encoder:
             types = torch.cat([types, torch.zeros_like(answer, dtype=types.dtype)])
             ids = torch.cat([ids, answer])
         if self.max_length is not None and len(ids) > self.max_length:
-            image_tokens = int((types > 0).sum())
             raise ValueError(
-                f"record {record.id!r}: {len(ids)} tokens, {image_tokens} of them image tokens, exceed data.max_length={self.max_length}; "
+                f"record {record.id!r}: {len(ids)} tokens, {sum(counts)} of them image tokens, exceed data.max_length={self.max_length}; "
                 "raise it or lower data.image_max_tokens (samples are never cut)"
             )
-        sample |= {"input_ids": ids, "mm_token_type_ids": types}
-        return sample | {name: encoded[name] for name in _IMAGE_INPUTS if name in encoded}
+        return sample | {"input_ids": ids, "mm_token_type_ids": types} | images
 
-    def _encode(self, prompt: str, record: Record) -> Mapping[str, Tensor]:
-        """What the processor's own call gives, at a third of its cost: most of that goes into checks of its arguments."""
-        inputs, counts = self._encode_images(record) if record.images else ({}, [])
-        if counts:
-            mark = self.processor.image_token
-            before, *after = prompt.split(mark)
-            prompt = before + "".join(mark * count + rest for count, rest in zip(counts, after, strict=True))
-        ids = torch.tensor([self.tokenizer(prompt, add_special_tokens=False)["input_ids"]])
-        types = (ids == self.processor.image_token_id).to(ids.dtype) if counts else torch.zeros_like(ids)
-        return inputs | {"input_ids": ids, "mm_token_type_ids": types}
-
-    def _encode_images(self, record: Record) -> tuple[dict[str, Tensor], list[int]]:
-        """(the model's image inputs, image tokens of every image)."""
+    def _encode_images(self, records: Sequence[Record]) -> tuple[list[dict[str, Tensor]], list[list[int]]]:
+        """For each record the model's image inputs, and how many tokens each of its images has."""
         if self.features is not None:
-            features, grids = zip(*(self.features(image) for image in record.images), strict=True)
-            return {"image_features": torch.cat(features), "image_grid_thw": torch.cat(grids)}, [len(each) for each in features]
+            found = [[self.features(image) for image in record.images] for record in records]
+            return [_joined(each) for each in found], [[len(features) for features, _ in each] for each in found]
+        images = [open_image(image, record.id) for record in records for image in record.images]
+        if not images:
+            return [{} for _ in records], [[] for _ in records]
         processor = self.processor.image_processor
         try:
-            inputs = processor([open_image(image, record.id) for image in record.images], return_tensors="pt")
+            inputs = processor(images, return_tensors="pt")
         except ValueError as error:  # for example an aspect ratio over 200
-            if str(error).startswith("record "):
-                raise
-            raise ValueError(f"record {record.id!r}: the processor refuses its image ({error})") from None
-        return dict(inputs), (inputs["image_grid_thw"].prod(1) // processor.merge_size**2).tolist()
+            if len(records) > 1:  # which one?
+                for record in records:
+                    self._encode_images([record])
+            raise ValueError(f"record {records[0].id!r}: the processor refuses its image ({error})") from None
+        sizes = [len(record.images) for record in records]
+        grids = inputs["image_grid_thw"].split(sizes)
+        patches = [int(grid.prod(1).sum()) for grid in grids]
+        made = [
+            {"pixel_values": pixels, "image_grid_thw": grid} if len(grid) else {}
+            for pixels, grid in zip(inputs["pixel_values"].split(patches), grids, strict=True)
+        ]
+        return made, [(grid.prod(1) // processor.merge_size**2).tolist() for grid in grids]
 
     def check_text(self, record: Record) -> None:
         """A ValueError for an image that the model cannot read, a control token, or marks for other images than there are."""
@@ -188,6 +199,14 @@ class Encoder:
                 "expected a chat template that ends an answer with a token, or a tokenizer with an eos_token; got neither"
             )
         return int(end)
+
+
+def _joined(found: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
+    """(features, grid) of a record's images as the model's input; nothing for none."""
+    if not found:
+        return {}
+    features, grids = zip(*found, strict=True)
+    return {"image_features": torch.cat(features), "image_grid_thw": torch.cat(grids)}
 
 
 class Collator:
@@ -238,8 +257,12 @@ class EncodedRecords(Dataset):
         return self.length
 
     def __getitem__(self, index: int) -> Sample:
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: list[int]) -> list[Sample]:
+        """A batch at once, which is how a DataLoader asks."""
         if self.kept is None:
-            return self.encoder(self.records[index])
-        if index not in self.kept:
-            self.kept[index] = self.encoder(self.records[index])
-        return self.kept[index]
+            return self.encoder.batch([self.records[index] for index in indices])
+        new = [index for index in dict.fromkeys(indices) if index not in self.kept]
+        self.kept |= zip(new, self.encoder.batch([self.records[index] for index in new]), strict=True)
+        return [self.kept[index] for index in indices]

@@ -51,11 +51,7 @@ def answers(
     stop = end_ids(model, encoder)
     for start in range(0, len(records), batch_size):
         batch = [records[index] for index in range(start, min(start + batch_size, len(records)))]
-        inputs = {
-            name: value.to(model.device)
-            for name, value in collate([encoder(record) for record in batch]).items()
-            if name != "ids"
-        }
+        inputs = {name: value.to(model.device) for name, value in collate(encoder.batch(batch)).items() if name != "ids"}
         output = model.generate(
             **inputs, max_new_tokens=max_new_tokens, do_sample=False, num_beams=1, eos_token_id=stop, pad_token_id=collate.pad_id,
             temperature=None, top_p=None, top_k=None,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from PIL import Image
 
-from smmd_vlm.collate import Collator, Encoder, image_budget, set_image_budget
+from smmd_vlm.collate import Collator, EncodedRecords, Encoder, image_budget, set_image_budget
 from smmd_vlm.objective import IGNORE_INDEX
 from smmd_vlm.records import Record
 from smmd_vlm.rows import to_record
@@ -66,6 +66,27 @@ def test_a_sample_is_what_the_processors_own_call_gives(processor):
         for name in sample.keys() - {"id"}:
             expected = given[name] if name in ("pixel_values", "image_grid_thw") else given[name][0]
             assert torch.equal(sample[name], expected) and sample[name].dtype == expected.dtype, name
+
+
+def test_a_batch_is_its_samples_bit_for_bit(processor):
+    set_image_budget(processor, 4, 16)
+    pictures = [png(96, 64, color="red"), png(64, 160, color="navy"), png(96, 64, color="green")]
+    two = {"images": pictures[:2], "question": "Left <image> or right <image>?", "answer": "7"}
+    records = [
+        record(image=pictures[2], record_id="first"),
+        to_record(two, where="here", default_id="two", folder=None),
+        Record(id="none", question="2 + 2?", answer="4"),
+        record(image=pictures[1], answer="03:07", record_id="last"),
+    ]
+    encoder = Encoder(processor)
+    for together, alone in zip(encoder.batch(records), map(encoder, records), strict=True):
+        assert together.keys() == alone.keys()
+        assert all(torch.equal(together[name], alone[name]) for name in alone if name != "id")
+    assert "pixel_values" not in encoder.batch(records)[2]
+    dataset = EncodedRecords(records, encoder, keep=True)
+    dataset[3]
+    taken = dataset.__getitems__([3, 0, 3])
+    assert [sample["id"] for sample in taken] == ["last", "first", "last"] and taken[0] is dataset[3]
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -135,3 +156,5 @@ def test_control_tokens_in_text_are_refused(processor, field):
 def test_an_image_that_the_processor_cannot_shape_is_named(processor):
     with pytest.raises(ValueError, match="record 'a': the processor refuses"):
         Encoder(processor)(record(image=png(1, 300)))
+    with pytest.raises(ValueError, match="record 'odd': the processor refuses"):
+        Encoder(processor).batch([record(), record(image=png(1, 300), record_id="odd"), record(record_id="c")])
