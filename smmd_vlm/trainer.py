@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, Sampler, SequentialSampler, Subset
+from torch.utils.data import DataLoader, Dataset, Sampler, SequentialSampler
 from transformers import Trainer, TrainerCallback
 from transformers.trainer_utils import EvalLoopOutput
 
@@ -265,11 +265,14 @@ def _memory() -> int:
     return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else psutil.Process().memory_info().rss
 
 
-class _Padded(Subset):
+class _Padded(Dataset):
     """Samples by index; an index past the end is the last sample with nothing supervised."""
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
-        super().__init__(dataset, indices)
+        self.dataset, self.indices = dataset, indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
 
     def __getitem__(self, position: int) -> dict[str, Any]:
         index = self.indices[position]
