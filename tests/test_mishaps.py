@@ -147,11 +147,11 @@ def test_a_full_disk_before_the_first_checkpoint_counts_weights_and_two_moments(
 
 
 def test_a_dead_data_worker_is_named_with_the_setting(flags, capsys, monkeypatch):
-    def take(self, index):
+    def take(self, indices):
         assert torch.utils.data.get_worker_info() is not None
         os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr(EncodedRecords, "__getitem__", take)
+    monkeypatch.setattr(EncodedRecords, "__getitems__", take)
     assert main(flags(train__dataloader_num_workers=2)) == 1
     message = sentence(capsys)
     assert message.startswith("smmd-vlm train: a data worker died after step 0 (DataLoader worker (pid")
@@ -159,14 +159,14 @@ def test_a_dead_data_worker_is_named_with_the_setting(flags, capsys, monkeypatch
 
 
 def test_a_record_that_fails_in_a_worker_keeps_its_own_sentence(flags, capsys, monkeypatch):
-    encode = Encoder.__call__
+    encode = Encoder.batch
 
-    def fail_in_workers(self, record):
+    def fail_in_workers(self, records):
         if torch.utils.data.get_worker_info() is not None:
-            raise ValueError(f"record {record.id!r}: its image went away")
-        return encode(self, record)
+            raise ValueError(f"record {records[0].id!r}: its image went away")
+        return encode(self, records)
 
-    monkeypatch.setattr(Encoder, "__call__", fail_in_workers)
+    monkeypatch.setattr(Encoder, "batch", fail_in_workers)
     assert main(flags(train__dataloader_num_workers=1)) == 2
     message = sentence(capsys)
     assert message.startswith("smmd-vlm train: record 'clock-0-") and message.endswith("': its image went away")

@@ -60,13 +60,13 @@ def curve(run) -> list[float]:
 
 
 def test_a_grouped_run_sees_every_record_and_resumes_in_the_middle_of_an_epoch(flags, tmp_path, monkeypatch):
-    taken, encode = [], Encoder.__call__
+    taken, encode = [], Encoder.batch
 
-    def watched(self, record):
-        taken.append(record.id)
-        return encode(self, record)
+    def watched(self, records):
+        taken.extend(record.id for record in records)
+        return encode(self, records)
 
-    monkeypatch.setattr(Encoder, "__call__", watched)
+    monkeypatch.setattr(Encoder, "batch", watched)
     assert main(flags("straight")) == 0
     checked = len(taken) - 3 * 24  # check_sample and the sample shown
     assert checked == 2 and taken[0] == taken[1] == "s0"
