@@ -27,9 +27,11 @@ METRICS = {
     "other": {
         name: OTHER_RATES[name]
         for name in ("relaxed", "exact", "relaxed_strict", "numeric_equal", "within_1_percent", "within_5_percent", "within_10_percent")
-    },
+    }
+    | {"mean_absolute_error": "absolute_error"},
 }  # fmt: skip
-LOWER_IS_BETTER = {"swap_rate", "mean_error_min"}
+ERRORS = {"mean_error_min", "mean_absolute_error", "crps"}  # in the answer's unit; all others are rates
+LOWER_IS_BETTER = ERRORS | {"swap_rate"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,7 @@ class Row:
 
     metric: str
     scorer: str  # name and version
+    unit: str  # %, min, or nothing: the answer's own
     a: float
     b: float
     estimate: Estimate
@@ -136,29 +139,29 @@ def _part(name: str, runs_a: list[Summary], runs_b: list[Summary]) -> Part:
     groups = [runs_a[0].scores[k].group for k in rows]
     kinds = [runs_a[0].scores[k].kind for k in rows]
     metric = headline_metric(runs_a[0].groups[name])
-    found = []
-    for each, scorer in METRICS[name].items():
-        a, b = _values(runs_a, rows, scorer), _values(runs_b, rows, scorer)
-        row = _row(each, scorer, a, b, groups)
-        if row is not None:
-            found.append(row)
-    scorer = runs_a[0].groups[name]["headline"].split(" v")[0]
+    values = {each: [_values(runs, rows, scorer) for runs in (runs_a, runs_b)] for each, scorer in METRICS[name].items()}
+    values["crps"] = [_crps(runs, rows) for runs in (runs_a, runs_b)]
+    scorers = {each: scorer_label(scorer) for each, scorer in METRICS[name].items()} | {"crps": "crps"}
+    units = {each: "%" if each not in ERRORS else "min" if name == "time" else "" for each in values}
+    found = [_row(each, scorers[each], units[each], a, b, groups) for each, (a, b) in values.items()]
+    scorer = scorer_label(runs_a[0].groups[name]["headline"].split(" v")[0])
     outcomes = [
         np.array([[float(run.scores[k].outcome == "right") for k in rows] for run in runs]) for runs in (runs_a, runs_b)
     ]
-    headline = _row(metric, scorer, *outcomes, groups)
+    headline = _row(metric, scorer, "%", *outcomes, groups)
     assert headline is not None  # every group has a row
     by_kind = {}
     for kind in sorted(set(kinds)):
         chosen = [k for k, each in enumerate(kinds) if each == kind]
-        part = _row(metric, scorer, *(side[:, chosen] for side in outcomes), [groups[k] for k in chosen])
+        part = _row(metric, scorer, "%", *(side[:, chosen] for side in outcomes), [groups[k] for k in chosen])
         if part is not None:
             by_kind[kind] = part
     discordant = []
     for a, b in zip(*outcomes, strict=True):
         only_a, only_b = int(((a == 1) & (b == 0)).sum()), int(((a == 0) & (b == 1)).sum())
         discordant.append((only_a, only_b, mcnemar(only_a, only_b)))
-    return Part(name=name, headline=headline, rows=tuple(found), kinds=by_kind, discordant=tuple(discordant))
+    kept = tuple(row for row in found if row is not None)
+    return Part(name=name, headline=headline, rows=kept, kinds=by_kind, discordant=tuple(discordant))
 
 
 def _values(runs: list[Summary], rows: list[int], scorer: str) -> np.ndarray:
@@ -167,7 +170,13 @@ def _values(runs: list[Summary], rows: list[int], scorer: str) -> np.ndarray:
     return np.array([[np.nan if value is None else float(value) for value in row] for row in table])
 
 
-def _row(metric: str, scorer: str, a: np.ndarray, b: np.ndarray, groups: Sequence[str | None]) -> Row | None:
+def _crps(runs: list[Summary], rows: list[int]) -> np.ndarray:
+    """(S, n) errors of whole distributions, NaN where a row has none."""
+    readings = [[run.scores[k].reading for k in rows] for run in runs]
+    return np.array([[np.nan if reading is None else reading.crps for reading in row] for row in readings])
+
+
+def _row(metric: str, scorer: str, unit: str, a: np.ndarray, b: np.ndarray, groups: Sequence[str | None]) -> Row | None:
     """Over the samples that every run has a verdict on; None when there are none."""
     judged = ~(np.isnan(a).any(0) | np.isnan(b).any(0))
     if not judged.any():
@@ -175,10 +184,11 @@ def _row(metric: str, scorer: str, a: np.ndarray, b: np.ndarray, groups: Sequenc
     kept = [group for group, keep in zip(groups, judged, strict=True) if keep]
     return Row(
         metric=metric,
-        scorer=scorer_label(scorer),
+        scorer=scorer,
+        unit=unit,
         a=float(a[:, judged].mean()),
         b=float(b[:, judged].mean()),
-        estimate=paired_difference(a[:, judged] - b[:, judged], kept, bounded=metric not in ("mean_error_min",)),
+        estimate=paired_difference(a[:, judged] - b[:, judged], kept, bounded=unit == "%"),
     )
 
 
@@ -190,6 +200,7 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
         return {
             "metric": each.metric,
             "scorer": each.scorer,
+            "unit": each.unit,
             "a": each.a,
             "b": each.b,
             "difference": found.difference,

@@ -43,7 +43,7 @@ def _charts(part: Part) -> list[str]:
     def rows(named: list[tuple[str, Row]]) -> list[tuple[str, float, float, float]]:
         return [(name, *(100 * v for v in (r.estimate.difference, r.estimate.low, r.estimate.high))) for name, r in named]
 
-    rates = [(row.metric, row) for row in part.rows if row.metric != "mean_error_min"]
+    rates = [(row.metric, row) for row in part.rows if row.unit == "%"]
     unit = "A − B in percentage points with 95 % intervals; red: zero lies outside"
     charts = [svg.intervals("Every rate", rows(rates), zero=True, unit=unit)]
     if len(part.kinds) > 1:

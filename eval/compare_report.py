@@ -126,14 +126,13 @@ def write_comparison(comparison: Comparison, out: Path, page: str) -> list[str]:
 
 
 def points(row: Row, value: float, *, bare: bool = False) -> str:
-    """A difference as people say it: percentage points, or minutes."""
-    if row.metric == "mean_error_min":
-        return f"{value:+.2f}".replace("-", "−") + ("" if bare else " min")
-    return f"{100 * value:+.1f}".replace("-", "−") + ("" if bare else " points")
+    """A difference as people say it: percentage points, or the answer's unit."""
+    text, unit = (f"{100 * value:+.1f}", "points") if row.unit == "%" else (f"{value:+.4g}", row.unit)
+    return " ".join([text.replace("-", "−"), *([unit] if unit and not bare else [])])
 
 
 def level(row: Row, value: float) -> str:
-    return f"{value:.2f} min" if row.metric == "mean_error_min" else f"{100 * value:.1f} %"
+    return f"{100 * value:.1f} %" if row.unit == "%" else f"{value:.4g} {row.unit}".rstrip()
 
 
 def mark(row: Row) -> str:

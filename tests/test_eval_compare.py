@@ -11,7 +11,7 @@ import pytest
 
 from eval.cli import main
 from eval.compare import compare, to_dict
-from eval.compare_report import ONE_RUN, screen, settling, verdict
+from eval.compare_report import ONE_RUN, markdown, screen, settling, verdict
 from eval.paired import mcnemar, paired_difference
 from smmd_vlm.records import write_jsonl
 
@@ -130,6 +130,34 @@ def test_clock_times_have_their_own_part(tmp_path):
     rows = {row.metric: row for row in part.rows}
     assert rows["mean_error_min"].a < rows["mean_error_min"].b and rows["mean_error_min"].estimate.high < 0
     assert "better" in screen(compare(a, b))
+
+
+def test_errors_are_compared_in_the_answers_unit_where_all_could_be_read(tmp_path):
+    def side(name: str, predictions: list[str]) -> str:
+        rows = [{"id": f"r{i}", "question": "?", "answer": "40", "prediction": said} for i, said in enumerate(predictions)]
+        write_jsonl(tmp_path / name, rows)
+        return str(tmp_path / name)
+
+    comparison = compare([side("a", ["41", "38", "no idea"])], [side("b", ["40", "50", "40"])])
+    row = next(row for row in comparison.parts[0].rows if row.metric == "mean_absolute_error")
+    assert (row.a, row.b, row.estimate.difference, row.estimate.n, row.unit) == (1.5, 5.0, -3.5, 2, "")
+    assert "−3.5" in screen(comparison) and "−3.5" in markdown(comparison)
+
+
+@pytest.mark.parametrize("time", [False, True])
+def test_distributions_are_compared_by_their_crps(tmp_path, time):
+    def side(name: str, chance: float) -> str:
+        gold, values = ("3:00", [180.0, 190.0]) if time else ("3", [3.0, 13.0])
+        kind = {"values": values, "probabilities": [chance, 1 - chance], "pruned": 0.0, "other": 0.0}
+        kind |= {"period": 720} if time else {"decimals": 0}
+        row = {"id": "r", "question": "?", "answer": gold, "prediction": gold, "distribution": kind}
+        write_jsonl(tmp_path / name, [row | ({"answer_type": "time"} if time else {})])
+        return str(tmp_path / name)
+
+    (part,) = compare([side("a", 0.8)], [side("b", 0.5)]).parts
+    row = next(row for row in part.rows if row.metric == "crps")
+    # a gold with probability p, the rest ten off: 10 (1 - p) - 10 p (1 - p) = 10 (1 - p)^2
+    assert (row.a, row.b) == (pytest.approx(0.4), pytest.approx(2.5)) and row.unit == ("min" if time else "")
 
 
 def test_what_is_refused(tmp_path, capsys):
