@@ -83,12 +83,19 @@ class Reading:
         return {**self.decoded, **intervals, "crps": self.crps, "confidence": self.confidence, **parts}
 
 
-def calibration(readings: Sequence[Reading], groups: Sequence[Hashable], *, without: int, unread: int) -> dict[str, Any]:
+def calibration(
+    readings: Sequence[Reading],
+    groups: Sequence[Hashable],
+    *,
+    given: Sequence[tuple[Distribution, Hashable]],
+    without: int,
+) -> dict[str, Any]:
     """What the readings add up to: report.json's `calibration` (docs/formats.md), `groups` as in eval.intervals.
 
-    without: rows without a distribution. unread: rows whose distribution has no mass on any value, or whose gold is no number.
+    given: every row's distribution with its group, also those that make no reading: without mass on any value, or with a
+    gold that is no number. without: rows that have none.
     """
-    found: dict[str, Any] = {"n": len(readings), "without": without, "unread": unread}
+    found: dict[str, Any] = {"n": len(readings), "without": without, "unread": len(given) - len(readings)}
     intervals: dict[str, list[float] | None] = {}
 
     def mean(name: str, values: Sequence[float], of: Sequence[Hashable] = groups, *, rate: bool = False) -> None:
@@ -97,8 +104,8 @@ def calibration(readings: Sequence[Reading], groups: Sequence[Hashable], *, with
         intervals[name] = None if interval is None else list(interval)
 
     for name in PARTS:
-        mean(name, [getattr(reading.distribution, name) for reading in readings])
-    found["below_half"] = sum(reading.distribution.mass < HALF for reading in readings)
+        mean(name, [getattr(distribution, name) for distribution, _ in given], [group for _, group in given])
+    found["below_half"] = sum(distribution.mass < HALF for distribution, _ in given)
     for share in SHARES:
         mean(f"coverage_{share}", [reading.covered(share) for reading in readings], rate=True)
         mean(f"expected_coverage_{share}", [reading.held(share) for reading in readings])
@@ -138,11 +145,9 @@ def reliability(readings: Sequence[Reading]) -> list[dict[str, float]]:
 
 def summary_line(part: dict[str, Any]) -> str:
     """What the numbers are over, and how much probability they leave out."""
-    line = f"{part['n']} distributions scored; rows without one: {part['without']}, with one that says nothing or has no gold number: {part['unread']}"
-    if not part["n"]:
-        return line
     return (
-        f"{line}. Mean probability on values {part['mass']:.1%}, pruned {part['pruned']:.2%}, other text {part['other']:.2%}; "
+        f"{part['n']} distributions scored; rows without one: {part['without']}, with one that says nothing or has no gold number: "
+        f"{part['unread']}. Mean probability on values {part['mass']:.1%}, pruned {part['pruned']:.2%}, other text {part['other']:.2%}; "
         f"rows with less than half on values: {part['below_half']}. Mean errors over the {part['errors_over']} rows that every decoder reads"
     )
 

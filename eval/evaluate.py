@@ -195,17 +195,12 @@ def evaluate(predictions: Iterable[Prediction], *, headline: str | None = None) 
 
 def _calibration(rows: Sequence[tuple[Score, Prediction]]) -> dict[str, Any]:
     """{"calibration": ...} of a group in which some row has a distribution, else nothing."""
-    given = sum(prediction.distribution is not None for _, prediction in rows)
+    given = [(prediction.distribution, score.group) for score, prediction in rows if prediction.distribution is not None]
     if not given:
         return {}
     read = [score for score, _ in rows if score.reading is not None]
-    found = calibration(
-        [score.reading for score in read],
-        [score.group for score in read],
-        without=len(rows) - given,
-        unread=given - len(read),
-    )
-    return {"calibration": found}
+    readings, groups = [score.reading for score in read], [score.group for score in read]
+    return {"calibration": calibration(readings, groups, given=given, without=len(rows) - len(given))}
 
 
 def headline_metric(part: dict[str, Any]) -> str:

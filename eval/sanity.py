@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from eval.calibration import HALF
 from eval.scorers import relaxed
 from smmd_vlm.records import Prediction
 
@@ -59,6 +60,13 @@ def _group_concerns(name: str, title: str, scores: list[Score], predictions: lis
         raw = sum(score.verdict.relaxed for score in scores) / n
         if strict - raw > GAP:
             yield f"{title}: relaxed is {raw:.1%} but relaxed_strict {strict:.1%}; relaxed takes raw strings, and these answers come in sentences or with units"
+    masses = [prediction.distribution.mass for prediction in predictions if prediction.distribution is not None]
+    vague = sum(mass < HALF for mass in masses)
+    if vague > len(masses) / 2:
+        yield (
+            f"{title}: {vague} of {len(masses)} distributions leave less than half of the probability to values; coverage, CRPS and "
+            "decoders say little of this model"
+        )
     length = median(len(prediction.prediction) for prediction in predictions)
     if length > LONG_ANSWER:
         yield f"{title}: half of the predictions are longer than {length:.0f} characters; for short answers use a prompt that asks for them"

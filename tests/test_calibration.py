@@ -30,7 +30,13 @@ def read(distribution: Distribution, gold: float, greedy: float | None = None) -
 
 
 def total(readings: list[Reading]) -> dict:
-    return calibration(readings, [f"g{place}" for place in range(len(readings))], without=0, unread=0)
+    groups = [f"g{place}" for place in range(len(readings))]
+    return calibration(
+        readings,
+        groups,
+        given=[(reading.distribution, group) for reading, group in zip(readings, groups, strict=True)],
+        without=0,
+    )
 
 
 @st.composite
