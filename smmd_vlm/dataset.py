@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from smmd_vlm.records import Record, read_jsonl
+from smmd_vlm.records import Record, read_jsonl, utf8
 from smmd_vlm.rows import to_record
 
 _FIELDS = [f.name for f in fields(Record)]
@@ -77,7 +77,8 @@ class FolderRecords(Sequence[Record]):
                 )
             image = image["bytes"]
         row["image"] = image
-        return Record(**{name: row[name] for name in _FIELDS if name in row})
+        needed = ("id", "question", "answer")  # a null elsewhere is what the field is without one
+        return Record(**{name: row[name] for name in _FIELDS if name in needed or row.get(name) is not None})
 
 
 class FileRecords(Sequence[Record]):
@@ -116,7 +117,7 @@ def numbered_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     else:
         csv.field_size_limit(2**31 - 1)
         with open(path, encoding="utf-8-sig", newline="") as lines:
-            for number, row in enumerate(csv.DictReader(lines), start=2):
+            for number, row in enumerate(csv.DictReader(utf8(lines, path)), start=2):
                 if None in row:
                     raise ValueError(
                         f"{path}, line {number}: more cells than the header has; put quotes around text that holds a comma"
@@ -126,7 +127,8 @@ def numbered_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        with open(path, encoding="utf-8-sig") as lines:
+            return json.loads("".join(utf8(lines, path)))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path}: expected JSON, got an error in line {error.lineno} ({error.msg})") from None
 

@@ -45,7 +45,9 @@ class Record:
         return () if self.image is None else (self.image,)
 
     def __post_init__(self) -> None:
-        _require_text(self, "id", "question", "answer")
+        _require_text(self, "id", "question", "answer", "task", "kind", "group", "split", "meta")
+        if self.unit is not None:
+            _require_text(self, "unit")
         if self.answer_type not in ANSWER_TYPES:
             raise ValueError(
                 f"record {self.id!r}: answer_type must be one of {', '.join(ANSWER_TYPES)}, got {self.answer_type!r}"
@@ -59,8 +61,10 @@ class Record:
                 raise ValueError(f"record {self.id!r}: {name} holds text that is not valid Unicode") from None
         for name in ("value", "tolerance"):
             number = getattr(self, name)
-            if number is not None and not math.isfinite(number):
-                raise ValueError(f"record {self.id!r}: {name} must be finite or null, got {number!r}")
+            if number is None:
+                continue
+            if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+                raise ValueError(f"record {self.id!r}: {name} must be a finite number or null, got {number!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +127,7 @@ class Prediction:
 def read_jsonl(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number from 1, object) for every non-blank line; a bad line is a ValueError that names it."""
     with open(path, encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(utf8(lines, path), start=1):
             if not line.strip():
                 continue
             try:
@@ -135,6 +139,16 @@ def read_jsonl(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not isinstance(row, dict):
                 raise ValueError(f"{path}, line {number}: expected a JSON object, got {type(row).__name__}")
             yield number, row
+
+
+def utf8(lines: Iterable[str], path: str | Path) -> Iterator[str]:
+    """The lines of an open file; bytes that are not UTF-8 are a ValueError that names it."""
+    try:
+        yield from lines
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path}: expected UTF-8 text, got the byte {error.object[error.start]:#04x}; save the file as UTF-8"
+        ) from None
 
 
 def read_predictions(path: str | Path) -> Iterator[Prediction]:

@@ -127,13 +127,21 @@ def _text(value: Any, where: str) -> str:
     return value
 
 
+def _image_bytes_of(data: Any, where: str) -> bytes:
+    if not isinstance(data, bytes):
+        raise ValueError(
+            f"{where}: expected an image's encoded bytes, got {type(data).__name__}; write it to a file and give its path"
+        )
+    return data
+
+
 def _image_bytes(image: Any, where: str, folder: Path | None) -> bytes:
     """Encoded bytes of an image in any of the forms above."""
     if isinstance(image, bytes):
         return image
     if isinstance(image, Mapping):
         if image.get("bytes") is not None:
-            return image["bytes"]
+            return _image_bytes_of(image["bytes"], where)
         image = image.get("path")
     if hasattr(image, "save"):  # a PIL image; PNG loses nothing
         out = io.BytesIO()
@@ -144,8 +152,10 @@ def _image_bytes(image: Any, where: str, folder: Path | None) -> bytes:
     if folder is None:
         raise ValueError(f"{where}: expected image bytes, got the path {image!r}, which this source cannot resolve")
     path = (folder / image).resolve()
+    if not image:
+        raise ValueError(f"{where}: expected the path of an image, got an empty one; leave `image` out where there is none")
     if not path.is_relative_to(folder.resolve()):
-        raise ValueError(f"{where}: image {image!r} lies outside {folder}; keep images beside the file")
+        raise ValueError(f"{where}: image {image!r} lies outside {folder.resolve()}; keep images beside the file")
     try:
         return path.read_bytes()
     except OSError as error:

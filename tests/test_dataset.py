@@ -43,11 +43,22 @@ def test_a_jsonl_file_of_image_question_answer(tmp_path):
         ({"question": "q", "answer": " "}, "line 1: record 'own-1': answer must not be empty"),
         ({"question": "q"}, "answer missing"),
         ({"question": "q", "answer": 3}, "answer must be text, got int"),
+        ({"question": "q", "answer": "3", "group": 7}, "line 1: record 'own-1': group must be text, got int"),
+        ({"image": "", "question": "q", "answer": "1"}, "line 1: expected the path of an image, got an empty one"),
+        ({"image": {"bytes": "iVBO"}, "question": "q", "answer": "1"}, "line 1: expected an image's encoded bytes, got str"),
     ],
 )
 def test_bad_rows_are_named(tmp_path, row, message):
     with pytest.raises(ValueError, match=message):
         load_records(jsonl(tmp_path / "own.jsonl", row), "train")[0]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv"])
+def test_another_encoding_is_named_with_its_file(tmp_path, suffix):
+    path = tmp_path / f"own.{suffix}"
+    path.write_bytes(b"question,answer\nq,\xff\n")
+    with pytest.raises(ValueError, match=rf"own.{suffix}: expected UTF-8 text, got the byte 0xff"):
+        load_records(path, "train")
 
 
 def test_not_a_dataset(tmp_path):

@@ -43,7 +43,13 @@ def test_an_id_may_occur_once(tmp_path):
         list(read_predictions(tmp_path / "p.jsonl"))
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_record_has_no_value_that_is_not_finite(value):
-    with pytest.raises(ValueError, match="value must be finite or null"):
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), True, [1]])
+def test_a_record_has_no_value_that_is_no_finite_number(value):
+    with pytest.raises(ValueError, match="value must be a finite number or null"):
         Record(id="a", question="q", answer="1", value=value)
+
+
+@pytest.mark.parametrize("field", ["group", "kind", "unit", "task"])
+def test_what_predictions_carry_on_is_text_from_the_start(field):
+    with pytest.raises(ValueError, match=f"{field} must be text, got int"):
+        Record(id="a", question="q", answer="1", **{field: 7})
