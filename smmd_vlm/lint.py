@@ -33,10 +33,12 @@ CHECKS: dict[str, str] = {
     "unreadable row": "no record can be made of it",
     "duplicate id": "every record needs its own id",
     "leak between splits": "a picture (without one, a question) of a later split is also in an earlier one",
+    "two answers": "the same question about the same picture is answered otherwise in an earlier record",
     "spreadsheet time": "a ratio A:B that a spreadsheet took for a time of day: (A h + B min) / 24 h",
     "fraction beside percents": "an answer between 0 and 1 where answers of its kind run to 100",
     "float noise": "digits that come from binary arithmetic, not from the chart",
     "not a number": "the answer does not read as its answer_type, or not as its value",
+    "number as text": "digits, but neither number nor time as they are written: it is learned and scored as text",
     "broken image": "the picture cannot be decoded",
     "transparent image": "transparent pixels; they are shown on white",
     "control token": "text that a tokenizer reads as a control token",
@@ -44,6 +46,7 @@ CHECKS: dict[str, str] = {
 }
 _CONTROL = re.compile(r"<\|[^|<>\s]{1,40}\|>|</?(?:s|think|image|video|tool_call)>|\[/?INST\]|<(?:pad|unk|bos|eos)>")
 _NUMBER = re.compile(r"[-+]?(?:\d+|\d*\.\d+|\d{1,3}(?:,\d{3})+(?:\.\d+)?)")
+_DIGITS = re.compile(r"[-+]?\d[\d.,:/ ]*\d")
 _PERCENT = re.compile(r"percent|share|%|\bproportion|\brate\b", re.IGNORECASE)
 
 
@@ -82,6 +85,7 @@ def check(records: dict[str, Iterable[Record | ValueError]]) -> Report:
     texts = Texts()
     ids: set[bytes] = set()
     pictures: dict[bytes, tuple[str, bool]] = {}  # picture -> the split it was seen in first, is it sound
+    answers: dict[bytes, str] = {}  # of a question about its pictures, the first
     trained: dict[bytes, list[Finding]] = {}
     n = 0
     for split in sorted(records, key=_place, reverse=True):
@@ -91,13 +95,16 @@ def check(records: dict[str, Iterable[Record | ValueError]]) -> Report:
                 findings.append(_finding(f"row {index + 1}", split, index, "unreadable row", " ".join(str(record).split())))
                 continue
             found = partial(_finding, record.id, split, index)
-            key = hashlib.blake2b(record.id.encode(errors="surrogatepass"), digest_size=12).digest()
+            key = _hash(record.id.encode(errors="surrogatepass"))
             if key in ids:
                 findings.append(found("duplicate id", "occurs more than once"))
             ids.add(key)
             texts.look(record, split, index)
-            content = record.question.encode(errors="surrogatepass") if record.image is None else record.image
-            picture = hashlib.blake2b(content, digest_size=12).digest()
+            question = record.question.encode(errors="surrogatepass")
+            picture = _hash(question if record.image is None else record.image)
+            asked = _hash(question, *record.images)
+            if answers.setdefault(asked, record.answer) != record.answer:
+                findings.append(found("two answers", f"{record.answer!r}, elsewhere {answers[asked]!r}", "warning"))
             if picture not in pictures:
                 problems = [] if record.image is None else list(image_findings(record.image))
                 pictures[picture] = (split, not any(level == "error" for _, _, level in problems))
@@ -107,15 +114,20 @@ def check(records: dict[str, Iterable[Record | ValueError]]) -> Report:
                 if not sound:
                     findings.append(found("broken image", "the same picture as an earlier record's"))
                 if first != split:  # test comes first, so what is left out is the training row
-                    trained.setdefault(picture, []).append(
-                        found(
-                            "leak between splits", f"its {'question' if record.image is None else 'picture'} is also in {first}"
-                        )
-                    )
+                    shared = f"its {'question' if record.image is None else 'picture'} is also in {first}"
+                    trained.setdefault(picture, []).append(found("leak between splits", shared))
     findings += [each for group in trained.values() for each in group]
     findings += texts.findings()
     order = list(CHECKS)
     return Report(n=n, findings=tuple(sorted(findings, key=lambda each: (order.index(each.check), each.split, each.index))))
+
+
+def _hash(*parts: bytes) -> bytes:
+    """Twelve bytes for some parts; their borders count."""
+    digest = hashlib.blake2b(digest_size=12)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.digest()
 
 
 class Texts:
@@ -207,6 +219,8 @@ def _text_findings(record: Record) -> Iterator[tuple[str, str, Level]]:
         yield "spreadsheet time", f"{record.answer} is {minutes // 60} h {minutes % 60} min of a day, so {minutes // 60}:{minutes % 60:02d}", "error"  # fmt: skip
     if _is_noise(record):
         yield "float noise", f"{record.answer} should be {write_number(float(record.answer))}", "warning"
+    if record.answer_type == "text" and _DIGITS.fullmatch(record.answer.strip()):
+        yield "number as text", f"{record.answer!r} reads as neither number nor time", "warning"
     if problem := _value_problem(record):
         yield "not a number", problem, "error"
 

@@ -65,11 +65,18 @@ def test_sound_records_are_left_in_peace():
         (record(image=b"no picture"), "broken image"),
         (record(image=png()[:-30]), "broken image"),
         (record(image=png(color=(255, 0, 0, 128), mode="RGBA")), "transparent image"),
+        (record(answer="12,5", answer_type="text"), "number as text"),
+        (record(answer="25:71", answer_type="text"), "number as text"),
         (record(question="What is the ratio?", answer="1.179861111", value=1.179861111), "spreadsheet time"),
     ],
 )
 def test_each_fault_is_found_and_nothing_else(wrong, name):
     assert found(wrong) == [(name, "a")]
+
+
+def test_one_question_with_two_answers_is_said_of_the_second():
+    rows = [record("a", "3"), record("b", "3"), record("c", "4"), record("d", "4", image=png(color=(1, 2, 3)))]
+    assert found(*rows) == [("two answers", "c")]
 
 
 def test_an_opaque_alpha_channel_is_no_fault():
