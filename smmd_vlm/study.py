@@ -4,6 +4,7 @@
     base: configs/clocks_tiny.yaml          # what every run shares,
     settings: {train.max_steps: 800}        # but for this; the cells change more of it
     test: {data: data/clocks64-test, split: test}
+    also: {words: {data: data/words}}       # optional: further datasets, of which the table has the exact answers
     seeds: [0, 1, 2]
     against: [ce, brier]                    # the cells that every other one is compared with
     tiny: {digits_per_token: 1}             # optional: random small models, one a seed, instead of the base's model
@@ -22,7 +23,7 @@ import itertools
 import json
 import shutil
 from argparse import ArgumentError
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -30,10 +31,15 @@ from typing import Any
 
 import yaml
 
-from smmd_vlm.config import StudyConfig
+from smmd_vlm.config import PredictConfig, StudyConfig, TinyConfig
 from smmd_vlm.processes import Job, alone_in, run, run_jobs
 
-_KEYS = {"out", "base", "settings", "test", "seeds", "against", "tiny", "cells", "parallel"}
+_KEYS = {"out", "base", "settings", "test", "also", "seeds", "against", "tiny", "cells", "parallel"}
+# what a study sets itself, of train, tiny and predict
+_OWN_TRAIN = {"train.seed", "train.output_dir", "train.disable_tqdm"}
+_OWN_TINY = {"out", "seed"}
+_OWN_PREDICT = {"model", "out"}
+_PREDICT = {"split": "test", "max_new_tokens": 16, "batch_size": 100}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +59,7 @@ class Plan:
     base: Path
     settings: dict[str, Any]
     test: dict[str, Any]
+    also: dict[str, dict[str, Any]]
     seeds: tuple[int, ...]
     against: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -78,8 +85,9 @@ def study(config: StudyConfig) -> int:
     with alone_in(plan.out) as lock:
         missing = [(cell, seed) for cell, seed in plan.jobs() if not plan.is_whole(cell, seed)]
         print(f"{len(plan.cells)} cells x {len(plan.seeds)} seeds, {len(missing)} runs to make in {plan.out}")
+        _check_options(plan)
         _make_models(plan, missing)
-        _check(plan, missing)
+        _check_cells(plan, missing)
         jobs = {}
         for cell, seed in missing:
             folder = plan.folder(cell, seed)
@@ -107,9 +115,10 @@ def read_plan(path: Path) -> Plan:
     ):
         found = sorted(content) if isinstance(content, dict) else type(content).__name__
         raise ValueError(
-            f"{path}: expected the keys out, base, test, seeds and cells (and settings, against, tiny, parallel), got {found}"
+            f"{path}: expected the keys out, base, test, seeds and cells (and settings, also, against, tiny, parallel), got {found}"
         )
-    for key, kind in (("cells", dict), ("settings", dict), ("test", dict), ("seeds", list), ("against", list), ("tiny", dict)):
+    kinds = {"cells": dict, "settings": dict, "test": dict, "also": dict, "seeds": list, "against": list, "tiny": dict}
+    for key, kind in kinds.items():
         if key in content and not isinstance(content[key], kind):
             raise ValueError(f"{path}: {key} must be a {'list' if kind is list else 'mapping'}, got {content[key]!r}")
     cells = tuple(_cells(content["cells"], content.get("tiny"), path))
@@ -122,18 +131,35 @@ def read_plan(path: Path) -> Plan:
         raise ValueError(f"{path}: two cells have the name {max(names, key=names.count)!r}")
     if not Path(content["base"]).is_file():
         raise ValueError(f"{path}: base {content['base']} does not exist")
-    seeds = tuple(content["seeds"])
-    if not seeds or len(set(seeds)) != len(seeds) or not all(isinstance(seed, int) for seed in seeds):
-        raise ValueError(f"{path}: seeds must be different whole numbers, got {content['seeds']}")
+    also = {str(name): options for name, options in content.get("also", {}).items()}
+    for name, options in also.items():
+        _require_folder_name(name, path)
+        if not isinstance(options, dict):
+            raise ValueError(f"{path}: also.{name} must be a mapping with the options of predict, got {options!r}")
+    for options in (content["test"], *also.values()):
+        if "data" not in options:
+            raise ValueError(f"{path}: test, and each of also, must name its `data`, got {options}")
+        _require_free(options, _OWN_PREDICT, path)
+    for cell in cells:
+        _require_free(content.get("settings", {}) | cell.changes, _OWN_TRAIN, path)
+        if cell.tiny is not None:
+            _require_free(cell.tiny, _OWN_TINY, path)
+            _require_free(content.get("settings", {}) | cell.changes, {"model.model_name_or_path"}, path)
+    seeds, parallel = tuple(content["seeds"]), content.get("parallel")
+    if not seeds or len(set(seeds)) != len(seeds) or not all(_is_count(seed, 0) for seed in seeds):
+        raise ValueError(f"{path}: seeds must be different whole numbers from 0 on, got {content['seeds']}")
+    if parallel is not None and not _is_count(parallel, 1):
+        raise ValueError(f"{path}: parallel must be a whole number from 1 on, got {parallel!r}")
     return Plan(
         out=Path(content["out"]),
         base=Path(content["base"]),
         settings=content.get("settings", {}),
-        test={"split": "test", "max_new_tokens": 16, "batch_size": 100, **content["test"]},
+        test=_PREDICT | content["test"],
+        also={name: _PREDICT | options for name, options in also.items()},
         seeds=seeds,
         against=against,
         cells=cells,
-        parallel=content.get("parallel"),
+        parallel=parallel,
     )
 
 
@@ -147,8 +173,7 @@ def _cells(cells: Mapping[str, Any], tiny: dict[str, Any] | None, path: Path) ->
         grid, own = settings.pop("grid", {}), settings.pop("tiny", None)
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
             raise ValueError(f"{path}: grid of cell {name!r} must map settings to lists of values, got {grid!r}")
-        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
-            raise ValueError(f"{path}: a cell's name is its folder, so letters, digits, '-', '_' and '.'; got {name!r}")
+        _require_folder_name(name, path)
         for values in itertools.product(*grid.values()):
             varied = dict(zip(grid, values, strict=True))
             suffix = "".join(f"-{key.rpartition('.')[2]}{_slug(value)}" for key, value in varied.items())
@@ -157,6 +182,21 @@ def _cells(cells: Mapping[str, Any], tiny: dict[str, Any] | None, path: Path) ->
                 changes=settings | varied,
                 tiny=None if tiny is None and own is None else {**(tiny or {}), **(own or {})},
             )
+
+
+def _require_folder_name(name: str, path: Path) -> None:
+    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise ValueError(f"{path}: a name is that of a folder, so letters, digits, '-', '_' and '.'; got {name!r}")
+
+
+def _require_free(settings: Mapping[str, Any], own: set[str], path: Path) -> None:
+    taken = sorted(own & settings.keys())
+    if taken:
+        raise ValueError(f"{path}: {taken[0]} is what the study sets itself; remove it")
+
+
+def _is_count(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def _slug(value: Any) -> str:
@@ -169,12 +209,12 @@ def _claim(plan: Plan, file: Path) -> None:
         json.dumps(asdict(plan) | {"base_content": yaml.safe_load(plan.base.read_text(encoding="utf-8"))}, default=str)
     )
     note = plan.out / "plan.json"
-    if note.is_file():
+    if note.is_file() and (plan.out / "cells").is_dir():  # before its first run a study may still change
         before = json.loads(note.read_text(encoding="utf-8"))
         changed = sorted(key for key in content if content[key] != before.get(key) and key != "parallel")
         if changed:
             raise ValueError(f"{plan.out} holds another study ({', '.join(changed)} differ from {file}); name a new out")
-    elif plan.out.is_dir() and any(plan.out.iterdir()):
+    elif not note.is_file() and plan.out.is_dir() and any(plan.out.iterdir()):
         raise ValueError(f"{plan.out} is not empty and holds no study; name a new out")
     plan.out.mkdir(parents=True, exist_ok=True)
     note.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
@@ -193,35 +233,58 @@ def _make_models(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
         run("smmd_vlm", "tiny", "--out", _model(plan, cell, seed), "--seed", seed, *_flags(cell.tiny))
 
 
-def _check(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
-    """Every cell's settings and a little of its data: what would end the study after an hour ends it now."""
+def _check_options(plan: Plan) -> None:
+    """The options of tiny and predict, and the questions of every test: what would end the study after an hour ends it now."""
+    from smmd_vlm.dataset import load_records
+    from smmd_vlm.runconfig import parse_options
+
+    for cell in plan.cells:
+        if cell.tiny is not None:
+            _named(cell, parse_options, TinyConfig, ["--out", "OUT", *_flags(cell.tiny)], prog="tiny")
+    for test in (plan.test, *plan.also.values()):
+        parse_options(PredictConfig, ["--model", "MODEL", *_flags(test)], prog="predict")
+        records = load_records(test["data"], test["split"])
+        count = min(len(records), test.get("limit", len(records)))
+        if 0 < sum(records[index].answer_type == "time" for index in range(count)) < count:
+            raise ValueError(
+                f"{test['data']} asks for clock times and for other answers, and a table shows one of them; make two datasets"
+            )
+
+
+def _named(cell: Cell, check: Callable[..., Any], *given: Any, **more: Any) -> Any:
+    """check(...), its error with the cell's name."""
+    try:
+        return check(*given, **more)
+    except (ValueError, ArgumentError) as error:
+        raise ValueError(f"cell {cell.name!r}: {error}") from None
+
+
+def _check_cells(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
+    """Every cell's settings and a little of its data."""
     if not missing:
         return
-    from smmd_vlm.dataset import load_records
     from smmd_vlm.model import load_processor
     from smmd_vlm.prepare import prepare
     from smmd_vlm.runconfig import parse
 
-    load_records(plan.test["data"], plan.test["split"])
     few = ["--data.max_train_samples", "200", "--data.max_eval_samples", "200"]
     for cell, seed in {cell.name: (cell, seed) for cell, seed in missing}.values():
-        try:
-            config, _ = parse(["--config", str(plan.base), *cell_flags(plan, cell, seed), *few])
-            prepare(config, load_processor(config.model))
-        except (ValueError, ArgumentError) as error:
-            raise ValueError(f"cell {cell.name!r}: {error}") from None
+        config, _ = _named(cell, parse, ["--config", str(plan.base), *cell_flags(plan, cell, seed), *few])
+        _named(cell, prepare, config, _named(cell, load_processor, config.model))
 
 
 def _job(plan: Plan, cell: Cell, seed: int) -> Job:
-    """Train, answer the test questions, score them; cell.json says that all three are done."""
+    """Train, answer the questions of every test, score them; cell.json says that all is done."""
     folder = plan.folder(cell, seed)
-    answers = folder / "predictions.jsonl"
+    commands = [("smmd_vlm", ["train", "--config", str(plan.base), *cell_flags(plan, cell, seed)])]
+    for suffix, test in {"": plan.test, **{f"-{name}": test for name, test in plan.also.items()}}.items():
+        answers = str(folder / f"predictions{suffix}.jsonl")
+        commands += [
+            ("smmd_vlm", ["predict", "--model", str(folder / "run"), "--out", answers, *_flags(test)]),
+            ("eval", ["score", answers, "--out", str(folder / f"report{suffix}")]),
+        ]
     return Job(
-        commands=[
-            ("smmd_vlm", ["train", "--config", str(plan.base), *cell_flags(plan, cell, seed)]),
-            ("smmd_vlm", ["predict", "--model", str(folder / "run"), "--out", str(answers), *_flags(plan.test)]),
-            ("eval", ["score", str(answers), "--out", str(folder / "report")]),
-        ],
+        commands=commands,
         run=folder / "run",
         done=partial(
             (folder / "cell.json").write_text, json.dumps({"cell": cell.name, "seed": seed, "changes": cell.changes}) + "\n"

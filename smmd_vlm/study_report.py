@@ -10,7 +10,8 @@ import base64
 import html
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ _OTHER = {
     "mean_absolute_error": ("mean absolute error", 1),
     "crps": ("CRPS", 1),
 }
-_COMPARED = ("exact", "mean_error_min", "mean_absolute_error")
+_COMPARED = ("exact", "mean_error_min", "mean_absolute_error", "crps")
 _CURVES = (
     ("eval_exact", "exact answers"),
     ("eval_mean_error_min", "mean error, min"),
@@ -49,7 +50,14 @@ def write_study(plan: Plan) -> Iterator[str]:
         name: {cell.name: _compare(plan, cell, name) for cell in plan.cells if _alike(plan, cell, name) and cell.name != name}
         for name in plan.against
     }
-    content = {"format": "smmd-vlm study", "version": 2, "seeds": list(plan.seeds), "cells": rows, "against": against}
+    content = {
+        "format": "smmd-vlm study",
+        "version": 3,
+        "seeds": list(plan.seeds),
+        "also": list(plan.also),
+        "cells": rows,
+        "against": against,
+    }
     (plan.out / "study.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     picture = _curves(plan)
     (plan.out / "study.png").write_bytes(picture)
@@ -83,14 +91,31 @@ def _alike(plan: Plan, cell: Cell, name: str) -> bool:
 
 
 def _summary(plan: Plan, cell: Cell, seed: int) -> dict[str, Any]:
-    report = json.loads((plan.folder(cell, seed) / "report" / "report.json").read_text(encoding="utf-8"))
-    part = report["time" if "time" in report else "other"]
-    return part["overall"] | ({"crps": part["calibration"]["crps"]} if "calibration" in part else {})
+    part = _part(plan.folder(cell, seed) / "report" / "report.json")
+    also = {
+        _also(name): _part(plan.folder(cell, seed) / f"report-{name}" / "report.json")["overall"]["exact"] for name in plan.also
+    }
+    return part["overall"] | ({"crps": part["calibration"]["crps"]} if "calibration" in part else {}) | also
+
+
+def _part(report: Path) -> dict[str, Any]:
+    """What a report or a comparison says of its only, or of its clock, answers."""
+    content = json.loads(report.read_text(encoding="utf-8"))
+    return content["time" if "time" in content else "other"]
+
+
+def _also(name: str) -> str:
+    return f"{name} exact"
+
+
+def _specs(times: bool, also: Iterable[str]) -> dict[str, tuple[str, float]]:
+    """Metrics of a study -> (heading, factor): its test's own, then the exact answers on the other datasets."""
+    return (_TIME if times else _OTHER) | {_also(name): (f"{name}, exact %", 100) for name in also}
 
 
 def _row(plan: Plan, cell: Cell) -> dict[str, Any]:
     summaries = [_summary(plan, cell, seed) for seed in plan.seeds]
-    metrics = [name for name in (_TIME if "within_1_min" in summaries[0] else _OTHER) if name in summaries[0]]
+    metrics = [name for name in _specs("within_1_min" in summaries[0], plan.also) if name in summaries[0]]
     seconds = [
         next(
             row["train_runtime"]
@@ -114,23 +139,25 @@ def _row(plan: Plan, cell: Cell) -> dict[str, Any]:
 def _compare(plan: Plan, cell: Cell, name: str) -> dict[str, Any]:
     """This cell against the one called `name`, metric by metric; the whole comparison lies in comparisons/."""
     other = next(each for each in plan.cells if each.name == name)
-    out = plan.out / "comparisons" / f"{cell.name}-against-{name}"
-    ours = [plan.folder(cell, seed) for seed in plan.seeds]
-    theirs = [plan.folder(other, seed) for seed in plan.seeds]
-    run("eval", "compare", *ours, "--against", *theirs, "--out", out)
-    comparison = json.loads((out / "compare.json").read_text(encoding="utf-8"))
-    metrics = comparison["time" if "time" in comparison else "other"]["metrics"]
-    return {
-        metric: {field: found[field] for field in ("a", "b", "difference", "interval", "settled", "per_seed")}
-        for metric, found in metrics.items()
-        if metric in _TIME | _OTHER
-    }
+
+    def compare(answers: str, out: str) -> dict[str, Any]:
+        folder = plan.out / out / f"{cell.name}-against-{name}"
+        ours, theirs = ([plan.folder(each, seed) / answers for seed in plan.seeds] for each in (cell, other))
+        run("eval", "compare", *ours, "--against", *theirs, "--out", folder)
+        return {
+            metric: {field: found[field] for field in ("a", "b", "difference", "interval", "settled", "per_seed")}
+            for metric, found in _part(folder / "compare.json")["metrics"].items()
+        }
+
+    metrics = compare("predictions.jsonl", "comparisons")
+    also = {_also(each): compare(f"predictions-{each}.jsonl", f"comparisons-{each}")["exact"] for each in plan.also}
+    return {metric: found for metric, found in metrics.items() if metric in _TIME | _OTHER} | also
 
 
 def _tables(content: Mapping[str, Any]) -> Iterator[list[list[str]]]:
     for group in _groups(content["cells"]):
         names = [row["cell"] for row in group]
-        yield _table(group, {name: versus for name, versus in content["against"].items() if name in names})
+        yield _table(group, {name: versus for name, versus in content["against"].items() if name in names}, content["also"])
 
 
 def _groups(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -141,9 +168,9 @@ def _groups(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
             yield [row for row in rows if row["tiny"] == start]
 
 
-def _table(rows: list[dict[str, Any]], versus: dict[str, dict[str, Any]]) -> list[list[str]]:
-    metrics = {name: spec for name, spec in (_TIME if "within_1_min" in rows[0] else _OTHER).items() if name in rows[0]}
-    compared = [(name, metric) for name in versus for metric in _COMPARED if metric in metrics]
+def _table(rows: list[dict[str, Any]], versus: dict[str, dict[str, Any]], also: Sequence[str]) -> list[list[str]]:
+    metrics = {name: spec for name, spec in _specs("within_1_min" in rows[0], also).items() if name in rows[0]}
+    compared = [(name, metric) for name in versus for metric in (*_COMPARED, *map(_also, also)) if metric in metrics]
     head = [f"{metrics[metric][0]} against {name}" for name, metric in compared]
     table = [["cell", *(heading for heading, _ in metrics.values()), *head, "train s"]]
     for row in rows:
@@ -151,17 +178,18 @@ def _table(rows: list[dict[str, Any]], versus: dict[str, dict[str, Any]]) -> lis
         for name, (_, factor) in metrics.items():
             value = row[name]["mean"]
             cells.append("none read" if value is None else f"{factor * value:.2f}")
-        cells += ["" if row["cell"] == name else _difference(versus[name][row["cell"]], metric) for name, metric in compared]
+        cells += [
+            "" if row["cell"] == name else _difference(versus[name][row["cell"]].get(metric), metrics[metric][1])
+            for name, metric in compared
+        ]
         cells.append(f"{mean(row['train_seconds']):.0f}")
         table.append(cells)
     return table
 
 
-def _difference(comparison: dict[str, Any], metric: str) -> str:
-    if metric not in comparison:
+def _difference(found: dict[str, Any] | None, factor: float) -> str:
+    if found is None:
         return "none read"
-    found = comparison[metric]
-    factor = (_TIME | _OTHER)[metric][1]
     low, high = (factor * end for end in found["interval"])
     return f"{factor * found['difference']:+.1f} [{low:+.1f}, {high:+.1f}]{' *' if found['settled'] else ''}"
 

@@ -28,6 +28,7 @@ def file(tmp_path, clocks):
     (tmp_path / "base.yaml").write_text(yaml.safe_dump(base))
     study = {
         "out": str(tmp_path / "study"), "base": str(tmp_path / "base.yaml"), "test": {"data": str(clocks), "max_new_tokens": 6, "distribution": True},
+        "also": {"few": {"data": str(clocks), "max_new_tokens": 6, "limit": 4}},
         "seeds": [1], "against": ["ce"], "tiny": {"hidden": 32, "layers": 1},
         "cells": {"ce": {"loss.name": "none"}, "smmd": {"loss.name": "smmd", "grid": {"loss.weight": [1.0]}}},
     }  # fmt: skip
@@ -54,7 +55,18 @@ def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "2 cells x 1 seeds, 2 runs to make" in said
     table = (out / "study.md").read_text()
-    assert all(name in table for name in ("| ce |", "| smmd-weight1.0 |", "exact % against ce", "CRPS"))
+    assert all(
+        name in table
+        for name in (
+            "| ce |",
+            "| smmd-weight1.0 |",
+            "exact % against ce",
+            "CRPS, min against ce",
+            "few, exact %",
+            "few, exact % against ce",
+        )
+    )
+    assert len((out / "cells" / "ce" / "seed-1" / "predictions-few.jsonl").read_text().splitlines()) == 4
     configs = {
         p.parents[2].name + p.parents[1].name: yaml.safe_load(p.read_text()) for p in out.glob("cells/*/*/run/config.yaml")
     }
@@ -98,9 +110,21 @@ def test_a_study_from_end_to_end_and_again_after_a_loss(file, tmp_path, capsys):
         ({"cells": {"smmd": {"grid": {"loss.weight": 0.3}}}}, "must map settings to lists of values"),
         ({"seeds": [1, 1]}, "seeds must be different whole numbers"),
         ({"base": "nowhere.yaml"}, "base nowhere.yaml does not exist"),
-        ({"cells": {"../x": {}}}, "a cell's name is its folder"),
+        ({"cells": {"../x": {}}}, "a name is that of a folder"),
+        ({"also": {"a/b": {"data": "x"}}}, "a name is that of a folder"),
+        ({"also": {"words": "x"}}, "also.words must be a mapping"),
+        ({"also": {"words": {"limit": 3}}}, "must name its `data`"),
+        ({"out": "c", "also": {"words": {"data": "nowhere"}}}, "nowhere"),
+        ({"parallel": 0}, "parallel must be a whole number from 1 on, got 0"),
+        ({"seeds": [-1]}, "seeds must be different whole numbers from 0 on"),
+        ({"settings": {"train.seed": 3}}, "train.seed is what the study sets itself"),
+        ({"settings": {"train.output_dir": "x"}}, "train.output_dir is what the study sets itself"),
+        ({"settings": {"model.model_name_or_path": "x"}}, "model.model_name_or_path is what the study sets itself"),
+        ({"tiny": {"out": "x"}}, "out is what the study sets itself"),
+        ({"test": {"data": "x", "model": "y"}}, "model is what the study sets itself"),
         # in a folder of its own, for what is found out only after the folder was claimed
         ({"out": "a", "cells": {"ce": {}, "late": {"loss.name": "nope"}}}, "cell 'late': loss must be one of smmd"),
+        ({"out": "d", "tiny": {"hidden": 33}}, "cell 'ce': --hidden must be a positive multiple of 32"),
         ({"out": "b", "cells": {"ce": {}, "late": {"loss.sigma": 2}}}, "cell 'late': "),
     ],
 )
@@ -109,6 +133,17 @@ def test_bad_studies_are_one_sentence_before_the_first_run(file, changes, messag
     assert main(["study", str(file(**changes))]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.glob("*/cells"))
+
+
+def test_what_a_test_asks_is_looked_at_before_the_first_run(file, clocks, tmp_path, capsys):
+    mixed = tmp_path / "mixed.jsonl"
+    rows = [{"question": "When?", "answer": "10:08"}, {"question": "How many?", "answer": "3"}]
+    mixed.write_text("".join(json.dumps(row | {"split": "test"}) + "\n" for row in rows))
+    assert main(["study", str(file(test={"data": str(mixed)}))]) == 2
+    assert "asks for clock times and for other answers" in capsys.readouterr().err
+    assert main(["study", str(file(test={"data": str(clocks), "bogus": 1}))]) == 2  # no run began, so the folder is free
+    assert "bogus" in capsys.readouterr().err
+    assert not (tmp_path / "study" / "cells").exists()
 
 
 def test_a_grid_is_every_combination(file):
