@@ -2,15 +2,18 @@
 
     smmd-vlm VERB [options]      (= python -m smmd_vlm VERB ...)
 
-Exit codes: 0 done, 1 failed, 2 the call cannot work as given (one sentence on standard error).
+Exit codes: 0 done, 1 failed, 2 the call cannot work as given (one sentence on standard error), 143 stopped by SIGTERM.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
+import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -75,6 +78,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     name, rest = argv[0], argv[1:]
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # Rust threads do not survive a fork into data workers
+    _hush()
     try:
         return call(name, rest)
     except (
@@ -95,21 +99,23 @@ def main(argv: list[str] | None = None) -> int:
         return 1
 
 
+def _hush() -> None:
+    """Keep off the screen what libraries say of things that we do not use: a 4-bit CPU kernel, peft's name for checkpointing."""
+    logging.getLogger("bitsandbytes.backends.cpu.ops").addFilter(lambda record: "gemm_4bit_forward" not in str(record.msg))
+    warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
+
+
 def call(name: str, argv: list[str]) -> int:
     """Parse a verb's options, then import and run it."""
     verb = VERBS[name]
     if verb.config is None:
         return verb.load()(argv)
-    from jsonargparse import ArgumentParser
+    from smmd_vlm.runconfig import parse_options
 
-    parser = ArgumentParser(prog=f"smmd-vlm {name}", description=verb.help, exit_on_error=False)
-    parser.add_argument("--config", action="config", help="YAML file with the options below")
-    parser.add_class_arguments(verb.config)
     if verb.positional and argv and not argv[0].startswith("-"):
         argv = [f"--{verb.positional}", *argv]
-    parsed = parser.parse_args(_plain_flags(argv, verb.config)).as_dict()
-    parsed.pop("config")
-    return verb.load()(verb.config(**parsed))
+    options = parse_options(verb.config, _plain_flags(argv, verb.config), prog=f"smmd-vlm {name}", description=verb.help)
+    return verb.load()(options)
 
 
 def _plain_flags(argv: list[str], config: type) -> list[str]:
@@ -148,6 +154,8 @@ def train(argv: list[str]) -> int:
     from smmd_vlm import train as verb
 
     metrics = verb.train(config, resume=options.resume)
+    if metrics is None:
+        return 128 + signal.SIGTERM
     for name in ("eval_loss", "eval_exact", "eval_mean_error_min", "eval_mean_absolute_error"):
         if name in metrics:
             print(f"{name.removeprefix('eval_'):20} {metrics[name]:.4g}")

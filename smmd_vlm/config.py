@@ -85,7 +85,7 @@ class DataConfig:
     """What is learned from, and how it becomes tokens.
 
     Args:
-        dataset: dataset folder, or a .jsonl file of {image, question, answer}
+        dataset: dataset folder, a .jsonl, .json or .csv file of {image, question, answer}, or a hub dataset
         train_split: split to train on
         eval_dataset: dataset to evaluate on while training; null takes `dataset`
         eval_split: its split; used when train.eval_strategy asks for evaluation
@@ -175,7 +175,7 @@ class PredictConfig:
 
     Args:
         model: run folder of smmd-vlm train, model folder or hub name
-        data: dataset folder, or a .jsonl file of {image, question, answer}
+        data: dataset folder, a .jsonl, .json or .csv file of {image, question, answer}, or a hub dataset
         split: which split to answer
         out: predictions file to write; an existing one is completed
         batch_size: records a batch
@@ -236,7 +236,7 @@ class ExportConfig:
 
     Args:
         model: run folder with an adapter
-        data: dataset folder or .jsonl file; the merged model's logits are compared on its samples
+        data: dataset folder or file; the merged model's logits are compared on its samples
         out: folder to write
         split: which split the samples are from
         samples: how many

@@ -58,6 +58,7 @@ def dry_run(config: Config) -> None:
         print(f"  {name:24} {parameters:>16,} parameters in {count} modules")
     stats = prepared.stats
     print(f"numbers   {prepared.vocab.describe()}\ntraining  {stats}")
+    print(f"plan      {preflight.show_plan(config.train, stats.records)}")
     for caution in prepared.cautions:
         print(f"caution   {caution}")
     print(f"sample    {preflight.show_sample(prepared.records[0], prepared.encoder, prepared.vocab)}")

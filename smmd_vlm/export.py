@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,13 +77,20 @@ def export(config: ExportConfig) -> int:
 def _write(
     folder: Path, merged: PreTrainedModel, processor: ProcessorMixin, config: ExportConfig, *, moved: float, off: float
 ) -> None:
-    """Weights, processor, chat template, generation config, the run's config.yaml (prompt and budget) and where it came from."""
+    """Weights, processor, chat template, generation config, where it came from, and of the run its config.yaml (prompt and budget),
+    passport, card, course and curves."""
     merged.save_pretrained(folder)
     processor.save_pretrained(folder)
     if merged.generation_config is not None:
         merged.generation_config.save_pretrained(folder)
     if (trained := trained_config(config.model)) is not None:
         (folder / "config.yaml").write_text(yaml.safe_dump(trained, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    for name in ("passport.json", "metrics.jsonl", "curves.png", "README.md"):
+        if (written := Path(config.model) / name).is_file():  # a checkpoint has none
+            shutil.copy(written, folder)
+    if (card := folder / "README.md").is_file():
+        text = card.read_text(encoding="utf-8").replace("library_name: peft", "library_name: transformers", 1)
+        card.write_text(text.replace(f"--model {config.model} ", f"--model {config.out} ", 1), encoding="utf-8")
     origin = {
         "from": config.model,
         "dtype": config.dtype,

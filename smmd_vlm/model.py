@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ import torch
 import yaml
 
 from smmd_vlm.config import LoraConfig, ModelConfig
+from smmd_vlm.resume import newest_checkpoint
 from smmd_vlm.textprocessor import TextProcessor
 
 if TYPE_CHECKING:
@@ -83,6 +85,20 @@ def _check_place(name: str) -> None:
         raise ValueError(f"expected a model folder or hub name, got {name!r}, and there is no such folder")
 
 
+def _check_whole(folder: Path) -> None:
+    """A folder must hold a model; a run that was stopped holds checkpoints only."""
+    if not folder.is_dir() or (folder / "config.json").is_file():
+        return
+    if (folder / "adapter_config.json").is_file():
+        raise ValueError(
+            f"expected a whole model, got the adapter in {folder}; `smmd-vlm export --model {folder}` makes one of it"
+        )
+    checkpoint, _ = newest_checkpoint(folder)
+    if checkpoint is None:
+        raise ValueError(f"expected a model folder, got {folder} without config.json; name the folder with the weights")
+    raise ValueError(f"the run in {folder} has not ended; go on with `train --resume`, or name its {checkpoint.name}")
+
+
 def read_processor(family: Family, name: str, **where: Any) -> ProcessorMixin | TextProcessor:
     """What `name`, a folder or a hub name, holds to make a family's inputs: a processor, or a text-only model's tokenizer."""
     from transformers import AutoProcessor, AutoTokenizer
@@ -115,13 +131,15 @@ def _hf_config(config: ModelConfig) -> PretrainedConfig:
     from transformers import AutoConfig
 
     _check_place(config.model_name_or_path)
+    _check_whole(Path(config.model_name_or_path))
     try:
         return AutoConfig.from_pretrained(
             config.model_name_or_path, revision=config.revision, trust_remote_code=config.trust_remote_code
         )
     except OSError as error:
         raise ValueError(
-            f"expected a model folder or hub name, got {config.model_name_or_path!r} ({str(error).splitlines()[0]})"
+            f"expected a model folder or hub name, got {config.model_name_or_path!r}, no folder in {Path.cwd()} "
+            f"({str(error).splitlines()[0]})"
         ) from None
 
 
@@ -328,9 +346,15 @@ def freeze_vision(model: torch.nn.Module) -> None:
             parameter.requires_grad_(False)
 
 
+def _size(parameter: torch.nn.Parameter) -> int:
+    """Numbers in a parameter; a 4-bit one stores two a byte."""
+    state = getattr(parameter, "quant_state", None)
+    return parameter.numel() if state is None else prod(state.shape)
+
+
 def describe(model: torch.nn.Module) -> str:
     """Parameters by kind, for the start of a run."""
-    total = sum(p.numel() for p in model.parameters())
-    trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    total = sum(map(_size, model.parameters()))
+    trainable = sum(_size(p) for p in model.parameters() if p.requires_grad)
     dtypes = sorted({str(p.dtype).removeprefix("torch.") for p in model.parameters()})
     return f"{trainable:,} of {total:,} parameters trainable ({100 * trainable / total:.2f} %), dtypes {', '.join(dtypes)}"

@@ -116,7 +116,8 @@ def predict(config: PredictConfig) -> int:
             raise ValueError(
                 f"--device {device} cannot be used ({str(error).splitlines()[0]}); name another, or leave it out"
             ) from None
-    encoder = Encoder(processor, with_answer=False, system_prompt=config.system_prompt or trained_system_prompt(config.model))
+    system_prompt = trained_system_prompt(config.model) if config.system_prompt is None else config.system_prompt
+    encoder = Encoder(processor, with_answer=False, system_prompt=system_prompt)
     read = _read_out(config, model, encoder) if config.distribution else None
     spelled = 0
     for record in todo:  # before anything is written

@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from math import ceil, prod
 from typing import TYPE_CHECKING
 
 import torch
@@ -21,6 +22,8 @@ from smmd_vlm.records import Record
 from smmd_vlm.vocab import NumericVocab
 
 if TYPE_CHECKING:
+    from transformers import TrainingArguments
+
     from smmd_vlm.config import DataConfig, LoraConfig, LossConfig
 
 
@@ -125,6 +128,19 @@ def scan(
         lengths=tuple(lengths),
         odd=tuple(glance.sentences(source)),
     )
+
+
+def show_plan(args: TrainingArguments, samples: int) -> str:
+    """How long the run is: steps, samples a step, epochs."""
+    parts = {
+        "a device": args.per_device_train_batch_size,
+        "accumulated": args.gradient_accumulation_steps,
+        "processes": args.world_size,
+    }
+    size = prod(parts.values())
+    steps = args.max_steps if args.max_steps > 0 else ceil(args.num_train_epochs * ceil(samples / size))
+    how = " x ".join(f"{number} {word}" for word, number in parts.items())
+    return f"{steps:,} steps of {size} samples ({how}), {steps * size / samples:.3g} epochs of {samples:,}"
 
 
 def check_no_leak(train: DataStats, evaluation: DataStats) -> str | None:

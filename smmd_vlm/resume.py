@@ -53,6 +53,15 @@ def check_not_ended(run: Path) -> None:
         )
 
 
+def check_goes_on(checkpoint: Path, max_steps: int) -> None:
+    """There must be a step left to make after the checkpoint; max_steps: 0 or less where epochs end the run."""
+    step = int(checkpoint.name.rpartition("-")[2])
+    if 0 < max_steps < step:
+        raise ValueError(
+            f"expected train.max_steps of {step} or more to go on from {checkpoint.name}, got {max_steps}; raise it"
+        )
+
+
 def _broken(checkpoint: Path) -> str | None:
     """Why a checkpoint does not count; None when it does."""
     try:

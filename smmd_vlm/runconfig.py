@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
@@ -18,6 +18,8 @@ from smmd_vlm.config import DataConfig, EvalConfig, LoraConfig, LossConfig, Mode
 if TYPE_CHECKING:
     from jsonargparse import ArgumentParser, Namespace
     from transformers import TrainingArguments
+
+Options = TypeVar("Options")
 
 SECTIONS = {"model": ModelConfig, "lora": LoraConfig, "data": DataConfig, "loss": LossConfig, "eval": EvalConfig}
 
@@ -97,6 +99,18 @@ def train_parser(prog: str = "smmd-vlm train", *, with_training_arguments: bool 
 
         parser.add_class_arguments(TrainingArguments, "train", skip=set(OWNED))
     return parser
+
+
+def parse_options(config: type[Options], argv: list[str], *, prog: str, description: str = "") -> Options:
+    """A verb's flags (and --config FILE with the same) as its dataclass; argparse.ArgumentError or ValueError says what is wrong."""
+    from jsonargparse import ArgumentParser
+
+    parser = ArgumentParser(prog=prog, description=description, exit_on_error=False)
+    parser.add_argument("--config", action="config", help="YAML file with the options below")
+    parser.add_class_arguments(config)
+    parsed = parser.parse_args(argv).as_dict()
+    parsed.pop("config")
+    return config(**parsed)
 
 
 def explain_train_keys(keys: list[str]) -> None:

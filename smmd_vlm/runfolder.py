@@ -37,7 +37,8 @@ def check_free(folder: Path, *, resuming: bool) -> None:
             f"expected a run with config.yaml to resume in {folder}, got {'another folder' if used else 'nothing'}"
         )
     if used and not resuming:
-        raise ValueError(f"train.output_dir {folder} is not empty; name a new folder (an existing run is never overwritten)")
+        way = ", or go on with the run in it by --resume" if (folder / "config.yaml").is_file() else ""
+        raise ValueError(f"train.output_dir {folder} is not empty; name a new folder (nothing is ever overwritten){way}")
 
 
 def write_config(folder: Path, config: Config) -> None:
@@ -49,6 +50,14 @@ def write_config(folder: Path, config: Config) -> None:
 # settings that a resumed run may change: where and how often things are written, and how long it goes on
 _FREE = ("output_dir", "max_steps", "num_train_epochs", "save_", "eval_", "logging_", "dataloader_", "report_to", "disable_tqdm", "run_name",
          "per_device_eval_batch_size", "use_cpu", "do_eval", "metric_for_best_model", "greater_is_better", "load_best_model_at_end")  # fmt: skip
+
+
+def changed_ends(folder: Path, config: Config) -> list[str]:
+    """How the end of the run in `folder` was set otherwise than in `config`."""
+    before = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))["train"]
+    now = config.to_dict()["train"]
+    ends = ("max_steps", "num_train_epochs")
+    return [f"train.{key} was {before.get(key)}, is {now.get(key)}" for key in ends if before.get(key) != now.get(key)]
 
 
 def recipe(config: Config) -> dict[str, Any]:

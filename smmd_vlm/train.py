@@ -24,15 +24,18 @@ from smmd_vlm.model import add_lora, describe, freeze_vision, load_base, load_pr
 from smmd_vlm.predict import answers
 from smmd_vlm.prepare import Prepared, prepare
 from smmd_vlm.records import Prediction
-from smmd_vlm.resume import StopOnSignal, check_not_ended, check_same_run, cut_metrics, newest_checkpoint
+from smmd_vlm.resume import StopOnSignal, check_goes_on, check_not_ended, check_same_run, cut_metrics, newest_checkpoint
 from smmd_vlm.runconfig import Config, multiple_gpus_without_launcher
 from smmd_vlm.tokenkinds import TokenKinds
 from smmd_vlm.trainer import NumericTrainer
 from smmd_vlm.visioncache import VisionCache, check_tower_is_frozen
 
 
-def train(config: Config, *, resume: bool = False) -> dict[str, float]:
-    """Run `config`, or go on with the run in its output_dir; returns the last evaluation's metrics (empty without one)."""
+def train(config: Config, *, resume: bool = False) -> dict[str, float] | None:
+    """Run `config`, or go on with the run in its output_dir.
+
+    Returns the last evaluation's metrics, empty without one; None when SIGTERM stopped the run, which then is not whole.
+    """
     args = config.train
     folder, first = Path(args.output_dir), args.process_index == 0
     say = print if first else (lambda *_: None)
@@ -43,6 +46,7 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
 
     ready = prepare(config, load_processor(config.model))  # everything about the data, before any weights are loaded
     say(f"numbers   {ready.vocab.describe()}\ntraining  {ready.stats}")
+    say(f"plan      {preflight.show_plan(args, len(ready.stats.lengths))}")
     for caution in ready.cautions:
         say(f"caution   {caution}")
     say(f"sample    {preflight.show_sample(ready.records[0], ready.encoder, ready.vocab)}")
@@ -65,6 +69,10 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
             say(f"resume    skipped {reason}")
         if checkpoint is None:
             check_not_ended(folder)
+        else:
+            check_goes_on(checkpoint, args.max_steps)
+        for change in runfolder.changed_ends(folder, config):
+            say(f"caution   {change}; the learning rate follows the new schedule from here on")
         say(f"resume    {'from ' + checkpoint.name if checkpoint else 'no checkpoint counts, so from the start'}")
 
     def begin() -> None:
@@ -92,8 +100,10 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float]:
     with mishaps.explained(trainer):
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         if stop.asked:
-            say(f"stopped   by SIGTERM after step {trainer.state.global_step}, saved; go on with --resume")
-            return {}
+            say(
+                f"stopped   by SIGTERM after step {trainer.state.global_step}, saved; the run is not whole, go on with --resume"
+            )
+            return None
         metrics = _last_evaluation(trainer) if ready.eval_records is not None else {}
         trainer.save_model()
     if first:

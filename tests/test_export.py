@@ -48,6 +48,8 @@ def test_the_merged_folder_answers_as_the_adapter_does(run, clocks, tmp_path, ca
     assert origin["logit_rms_merge"] < 0.02 * origin["logit_rms_adapter"]
     names = {path.name for path in out.iterdir()}
     assert {"config.json", "generation_config.json", "tokenizer.json", "chat_template.jinja", "processor_config.json"} <= names
+    card = (out / "README.md").read_text()
+    assert "library_name: transformers" in card and f"--model {out} " in card and "passport.json" in names
     assert any(name.endswith(".safetensors") for name in names) and not any("adapter" in name for name in names)
     assert "quantization_config" not in json.loads((out / "config.json").read_text())
     assert answers(out, clocks, tmp_path / "a.jsonl") == answers(run, clocks, tmp_path / "b.jsonl")

@@ -44,7 +44,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "smmd_vlm.lint": (
         {"smmd_vlm.dataset", "smmd_vlm.folder", "smmd_vlm.numerals", "smmd_vlm.records", "smmd_vlm.rows"}, {"PIL"},
     ),
-    "smmd_vlm.model": ({"smmd_vlm.config", "smmd_vlm.textprocessor"}, {"torch", "transformers", "peft", "bitsandbytes"}),
+    "smmd_vlm.model": ({"smmd_vlm.config", "smmd_vlm.resume", "smmd_vlm.textprocessor"}, {"torch", "transformers", "peft", "bitsandbytes"}),
     "smmd_vlm.tiny": ({"smmd_vlm.config", "smmd_vlm.collate", "smmd_vlm.textprocessor"}, {"torch", "transformers"}),
     "smmd_vlm.preflight": (
         {"smmd_vlm.collate", "smmd_vlm.dataset", "smmd_vlm.lint", "smmd_vlm.objective", "smmd_vlm.records", "smmd_vlm.vocab"},

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from smmd_vlm.cli import main
+from smmd_vlm.config import ModelConfig
+from smmd_vlm.model import load_base
 from smmd_vlm.records import read_jsonl
 from smmd_vlm.resume import check_same_run, cut_metrics, newest_checkpoint
 
@@ -137,10 +139,24 @@ def test_sigterm_saves_and_ends_clean(flags, start, tmp_path):
     process = start(flags(out, train__save_strategy="no", train__max_steps=2000))
     wait_for(out / "metrics.jsonl", process)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=120) == 0
-    assert "by SIGTERM after step" in (tmp_path / "log").read_text()
+    assert process.wait(timeout=120) == 128 + signal.SIGTERM
+    said = (tmp_path / "log").read_text()
+    assert "by SIGTERM after step" in said and "wrote the run" not in said and "Traceback" not in said
     checkpoint, skipped = newest_checkpoint(out)
     assert checkpoint is not None and not skipped
+    with pytest.raises(ValueError, match=f"has not ended; go on with `train --resume`, or name its {checkpoint.name}"):
+        load_base(ModelConfig(model_name_or_path=str(out)))
+
+
+def test_a_run_may_end_elsewhere_than_it_was_to_and_says_so(flags, straight, tmp_path, capsys):
+    again = tmp_path / "again"
+    shutil.copytree(straight, again)
+    assert main([*flags(again, train__max_steps=9), "--resume"]) == 2
+    assert "expected train.max_steps of 12 or more to go on from checkpoint-12, got 9" in capsys.readouterr().err
+    assert main([*flags(again, train__max_steps=13), "--resume"]) == 0
+    said = capsys.readouterr().out
+    assert "train.max_steps was 12, is 13; the learning rate follows the new schedule" in said
+    assert "plan      13 steps of 6 samples (2 a device x 3 accumulated x 1 processes)" in said
 
 
 def test_a_resumed_run_must_go_on_as_it_began(flags, tmp_path, capsys):

@@ -73,7 +73,8 @@ def test_workers_change_nothing(run, tiny, clocks, tmp_path):
 def test_an_existing_run_is_never_reused(run, tiny, clocks, capsys):
     before = (run / "model.safetensors").read_bytes()
     assert main(train_flags(tiny, clocks, run)) == 2
-    assert "is not empty; name a new folder" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "is not empty; name a new folder" in said and "--resume" in said
     assert (run / "model.safetensors").read_bytes() == before
 
 
