@@ -8,6 +8,7 @@ Exit codes: 0 done, 1 failed, 2 the call cannot work as given (one sentence on s
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import signal
@@ -92,11 +93,19 @@ def main(argv: list[str] | None = None) -> int:
     ) as error:
         if os.environ.get("SMMD_VLM_TRACEBACK"):
             traceback.print_exc()
-        print(f"smmd-vlm {name}: {' '.join(str(error).split()) or 'stopped'}", file=sys.stderr)
+        print(f"smmd-vlm {name}: {_sentence(error)}", file=sys.stderr)
         return 2 if isinstance(error, (ValueError, argparse.ArgumentError)) else 1
     except JobFailed as error:  # a command of ours said more than a sentence
         print(f"smmd-vlm {name}: {error}", file=sys.stderr)
         return 1
+
+
+def _sentence(error: BaseException) -> str:
+    """An error as one line; a library's word for a full disk names neither cause nor way out."""
+    text = " ".join(str(error).split()) or "stopped"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full ({text}); make room and call this again"
+    return text
 
 
 def _hush() -> None:

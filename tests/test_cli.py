@@ -1,5 +1,6 @@
 """The doors: quick help, exit codes, and YAML files that parse."""
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,15 @@ def test_misuse_is_one_sentence_and_exit_code_2(capsys):
     assert main(["predict", "--model", "m"]) == 2
     assert "data" in capsys.readouterr().err
     assert main(["tiny", "--hidden", "33"]) == 2
+
+
+def test_a_full_disk_says_what_to_do(monkeypatch, capsys):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("smmd_vlm.cli.call", full)
+    assert main(["tiny"]) == 1
+    assert "the disk is full ([Errno 28] No space left on device); make room and call this again" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
