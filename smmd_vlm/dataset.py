@@ -100,8 +100,9 @@ class FileRecords(Sequence[Record]):
 
     def __getitem__(self, index: int) -> Record:
         number, row = self.rows[index]
+        place = "row" if self.path.suffix == ".json" else "line"
         return to_record(
-            row, where=f"{self.path}, line {number}", default_id=f"{self.path.stem}-{number}", folder=self.path.parent
+            row, where=f"{self.path}, {place} {number}", default_id=f"{self.path.stem}-{number}", folder=self.path.parent
         )
 
 

@@ -91,7 +91,7 @@ def _processor(model: ModelConfig, hf_config: PretrainedConfig, family: Family) 
         return processor, f"its own {kind}"
     except OSError:
         stand_in = build_processor(compact_tokenizer(), hf_config.model_type, temporal_patch_size=_frames(hf_config))
-        words = f"its {kind} is not in the cache, so text is counted by a stand-in"
+        words = f"its {kind} is not in the cache, so text is counted, and number tokens are named, by a stand-in"
         return stand_in, f"{words}; image tokens are exact" if family.reads_images else words
 
 

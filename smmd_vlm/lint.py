@@ -295,7 +295,7 @@ def image_findings(data: bytes) -> Iterator[tuple[str, str, Level]]:
                 return
             low = image.convert("RGBA").getchannel("A").getextrema()[0]
     except (ValueError, OSError, SyntaxError, Image.DecompressionBombError) as error:
-        yield "broken image", " ".join(str(error).split())[:160], "error"
+        yield "broken image", " ".join(str(error).removeprefix("record '': ").split())[:160], "error"
         return
     if low < 255:
         yield "transparent image", f"its least alpha is {low} of 255", "warning"

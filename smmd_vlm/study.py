@@ -244,7 +244,7 @@ def _check_options(plan: Plan) -> None:
     for test in (plan.test, *plan.also.values()):
         parse_options(PredictConfig, ["--model", "MODEL", *_flags(test)], prog="predict")
         records = load_records(test["data"], test["split"])
-        count = min(len(records), test.get("limit", len(records)))
+        count = min(len(records), test.get("limit") or len(records))
         if 0 < sum(records[index].answer_type == "time" for index in range(count)) < count:
             raise ValueError(
                 f"{test['data']} asks for clock times and for other answers, and a table shows one of them; make two datasets"

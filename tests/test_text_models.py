@@ -267,7 +267,7 @@ def test_a_dry_run_needs_no_weights(sums, capsys, name, parameters, rank_sum):
     assert main([*argv, "--lora.r", "8", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert f"{parameters} parameters" in said and f"{8 * rank_sum:,} parameters in" in said
-    assert "text is counted by a stand-in\n" in said and "rehearsal two steps" in said
+    assert "text is counted, and number tokens are named, by a stand-in\n" in said and "rehearsal two steps" in said
     assert "vision tower" not in said and "images    " not in said
 
 
