@@ -127,7 +127,7 @@ def _text(value: Any, where: str) -> str:
     return value
 
 
-def _image_bytes_of(data: Any, where: str) -> bytes:
+def _require_bytes(data: Any, where: str) -> bytes:
     if not isinstance(data, bytes):
         raise ValueError(
             f"{where}: expected an image's encoded bytes, got {type(data).__name__}; write it to a file and give its path"
@@ -141,7 +141,7 @@ def _image_bytes(image: Any, where: str, folder: Path | None) -> bytes:
         return image
     if isinstance(image, Mapping):
         if image.get("bytes") is not None:
-            return _image_bytes_of(image["bytes"], where)
+            return _require_bytes(image["bytes"], where)
         image = image.get("path")
     if hasattr(image, "save"):  # a PIL image; PNG loses nothing
         out = io.BytesIO()

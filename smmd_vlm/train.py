@@ -46,7 +46,7 @@ def train(config: Config, *, resume: bool = False) -> dict[str, float] | None:
 
     ready = prepare(config, load_processor(config.model))  # everything about the data, before any weights are loaded
     say(f"numbers   {ready.vocab.describe()}\ntraining  {ready.stats}")
-    say(f"plan      {preflight.show_plan(args, len(ready.stats.lengths))}")
+    say(f"plan      {preflight.show_plan(args, ready.stats.records)}")
     for caution in ready.cautions:
         say(f"caution   {caution}")
     say(f"sample    {preflight.show_sample(ready.records[0], ready.encoder, ready.vocab)}")
