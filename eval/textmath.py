@@ -1,7 +1,8 @@
 """Text mathematics as items without pictures: GSM8K, SVAMP, DeepMind's mathematics dataset.
 
 GSM8K (Cobbe et al. 2021): `{train,test}.jsonl`, the gold number behind `#### `; the worked solution stays in meta.
-SVAMP (Patel et al. 2021): SVAMP.json, {ID, Body, Question, Equation, Answer, Type}, one test split.
+SVAMP (Patel et al. 2021): SVAMP.json, {ID, Body, Question, Equation, Answer, Type}, the test split; what its authors train on,
+MAWPS and ASDiv-A, is data/mawps-asdiv-a_svamp/train.csv of their repository, {Question, Numbers, Answer}.
 mathematics (Saxton et al. 2019): .jsonl of {module, question, answer}, or the official text files, question and answer on
 alternating lines, one file a module, in `train-*`, `interpolate` and `extrapolate`.
 Scored by `numeric_equal`: a wrong sum is not right because it is near.
@@ -9,12 +10,15 @@ Scored by `numeric_equal`: a wrong sum is not right because it is near.
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from eval.answers import read_gold
 from eval.items import SPLIT_NAMES, Item, MissingSplit, answer_text, field_of, rows_of
+from smmd_vlm.numerals import write_number
 from smmd_vlm.records import read_jsonl
 
 
@@ -40,8 +44,11 @@ def read_gsm8k(data: Path, split: str) -> Iterator[Item]:
 
 
 def read_svamp(data: Path, split: str) -> Iterator[Item]:
-    if split != "test":
-        raise MissingSplit(f"SVAMP is one test split, not {split!r}")
+    if split == "train":
+        yield from _mawps_asdiv(data)
+        return
+    if split != "test" or data.suffix == ".csv":
+        raise MissingSplit(f"SVAMP has a test split and its authors' train.csv, not {split!r}")
     path = data if data.is_file() else next(iter(sorted(data.glob("*[sS][vV][aA][mM][pP]*.json"))), data / "SVAMP.json")
     for place, row in enumerate(rows_of(path)):
         where = f"{path}, row {place}"
@@ -53,6 +60,27 @@ def read_svamp(data: Path, split: str) -> Iterator[Item]:
             "answer": row.get("Answer"),
         }
         yield _item("svamp", f"svamp-{svamp_id}", row, answer_text(field_of(row, ("answer",), where)), kind, split, where, {})
+
+
+def _mawps_asdiv(data: Path) -> Iterator[Item]:
+    """Questions with `number0`, `number1`, … in the places of their Numbers, which stand there as `27.0 16.0`."""
+    places = (data / "data" / "mawps-asdiv-a_svamp" / "train.csv", data / "train.csv")
+    path = next((path for path in places if path.is_file()), data)
+    if path.suffix != ".csv":
+        raise MissingSplit(f"expected data/mawps-asdiv-a_svamp/train.csv or train.csv in {data}, SVAMP's training split")
+    with open(path, encoding="utf-8", newline="") as text:
+        for place, row in enumerate(csv.DictReader(text)):
+            where = f"{path}, row {place}"
+            question, numbers, answer = (str(field_of(row, (name,), where)) for name in ("Question", "Numbers", "Answer"))
+            try:
+                values = [write_number(float(number)) for number in numbers.split()]
+                asked = re.sub(r"\bnumber(\d+)", lambda found, values=values: values[int(found[1])], question)
+                row = {"question": asked, "answer": write_number(float(answer))}
+            except (ValueError, IndexError, OverflowError):
+                raise ValueError(
+                    f"{where}: expected numbers for {question!r}, got {numbers!r} and the answer {answer!r}"
+                ) from None
+            yield _item("svamp", f"svamp-train-{place}", row, row["answer"], "MAWPS, ASDiv-A", "train", where, {})
 
 
 def read_mathematics(data: Path, split: str) -> Iterator[Item]:

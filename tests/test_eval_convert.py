@@ -216,6 +216,14 @@ def test_text_maths(tmp_path):
     write(tmp_path / "s" / "SVAMP.json", [row])
     (svamp,) = convert("svamp", tmp_path / "s", tmp_path / "svamp")
     assert (svamp.answer, svamp.answer_type, svamp.kind) == ("1875", "number", "Common-Division")
+    rows = (
+        'Question,Numbers,Equation,Answer\n"number1 of number0 , number10",7.0 2.5 0 0 0 0 0 0 0 0 9.0,x,0.8333333333333334\n'
+    )
+    table = write(tmp_path / "s" / "data" / "mawps-asdiv-a_svamp" / "train.csv", rows)
+    train, test = convert("svamp", tmp_path / "s", tmp_path / "both", "--split", "all", "--prompt", "plain")
+    assert (train.split, train.question, train.answer) == ("train", "2.5 of 7 , 9", "0.833333") and test.id == svamp.id
+    (alone,) = convert("svamp", table, tmp_path / "alone", "--split", "all", "--prompt", "plain")
+    assert alone == train
     write(tmp_path / "m" / "interpolate" / "algebra.txt", "Solve x.\n-1/2\nIs 1 prime?\nFalse\n")
     half, prime = convert("mathematics", tmp_path / "m", tmp_path / "dm")
     assert (half.answer, half.value, half.kind) == ("-1/2", -0.5, "interpolate / algebra") and prime.answer_type == "text"
@@ -300,6 +308,15 @@ def test_one_format_with_the_generators(chartqa, tmp_path):
     )
     loaded = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))["test"]
     assert loaded[0]["image"].size == (64, 64) and loaded[0]["answer"] == "12"
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [("number2 apples,1.0 2.0,x,3.0", "row 0: expected numbers for 'number2 apples'"), ("number0 apples,one,x,3.0", "got 'one'"), ("number0 apples,1.0,x,inf", "'inf'"), ("no answer,1.0,x", "expected one of Answer")],
+)  # fmt: skip
+def test_a_svamp_training_row_without_its_numbers_is_refused(tmp_path, capsys, row, complaint):
+    table = write(tmp_path / "train.csv", f"Question,Numbers,Equation,Answer\n{row}\n")
+    assert complaint in refused(capsys, "convert", "svamp", "--data", table, "--out", tmp_path / "x", "--split", "train")
 
 
 def test_many_rows_make_several_files(tmp_path, monkeypatch):
