@@ -202,6 +202,7 @@ def _markdown(table: list[list[str]]) -> str:
 def _curves(plan: Plan) -> bytes:
     """Means over seeds of what was measured while training: a row of panels for each group of cells."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import SymmetricalLogLocator
 
     courses: dict[str, dict[str, dict[int, list[float]]]] = {metric: {} for metric, _ in _CURVES}
     for cell, seed in plan.jobs():
@@ -218,6 +219,10 @@ def _curves(plan: Plan) -> bytes:
                 steps = courses[metric].get(name, {})
                 axes.plot(list(steps), [mean(values) for values in steps.values()], label=name, linewidth=1.3)
             axes.set(title=f"{title}, mean over {len(plan.seeds)} seeds", xlabel="step")
+            if "error" in metric:  # one wild answer must not flatten the rest
+                axes.set_yscale("symlog", linthresh=1.0)
+                axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=1.0, subs=[1, 2, 5]))
+                axes.yaxis.set_major_formatter("{x:g}")
             axes.grid(alpha=0.3)
             axes.legend(fontsize=7, frameon=False)
     out = io.BytesIO()
