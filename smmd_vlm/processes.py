@@ -1,6 +1,6 @@
 """Our own verbs as processes: one to its end, or many jobs side by side with one progress bar.
 
-Runs share nothing but files, so several one-thread runs use the cores better than one run with many threads.
+Runs share nothing but files, so several one-thread runs use the cores better than one run with many threads, and several GPUs.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 
@@ -23,13 +24,13 @@ class JobFailed(RuntimeError):
     """A command of ours ended badly; the message holds the end of its output."""
 
 
-def start(module: str, arguments: list[str], *, threads: int | None = None, **options: Any) -> subprocess.Popen:
-    """`python -m module arguments` on this very installation, whatever folder the user stands in."""
+def start(
+    module: str, arguments: list[str], *, more: Mapping[str, str] = MappingProxyType({}), **options: Any
+) -> subprocess.Popen:
+    """`python -m module arguments` on this very installation, whatever folder the user stands in; more: environment."""
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH")) if part)
-    environment = os.environ | {"PYTHONPATH": path, "TOKENIZERS_PARALLELISM": "false"}
-    if threads is not None:
-        environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    environment = os.environ | {"PYTHONPATH": path, "TOKENIZERS_PARALLELISM": "false"} | more
     # -P: an `eval` folder where the user stands must not win over ours
     return subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=environment, **options)
 
@@ -89,25 +90,52 @@ class Job:
     done: Callable[[], object] = lambda: None
 
 
-def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | None = None, lock: int | None = None) -> None:
-    """Jobs by name, as many side by side as there are cores (or `parallel`), one thread each.
+def visible_gpus() -> list[str]:
+    """The numbers or names of the CUDA devices this process may use, as CUDA_VISIBLE_DEVICES would have them."""
+    import torch
 
-    steps: optimizer steps of each job, for the bar. lock: of alone_in. The first job that fails ends the others and is a JobFailed with the
-    end of its log.
+    count = torch.cuda.device_count()
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return (named or [str(number) for number in range(count)])[:count]
+
+
+def run_jobs(
+    jobs: dict[str, Job],
+    logs: Path,
+    *,
+    steps: int,
+    parallel: int | None = None,
+    gpus: Sequence[str] = (),
+    lock: int | None = None,
+) -> None:
+    """Jobs by name, side by side: as many as there are `gpus`, each seeing one of them, else as there are cores; or `parallel`.
+
+    The cores are shared out: one thread each where a job has no GPU. steps: optimizer steps of each job, for the bar. lock: of
+    alone_in. The first job that fails ends the others and is a JobFailed with the end of its log.
     """
     from tqdm import tqdm
 
     logs.mkdir(parents=True, exist_ok=True)
-    waiting, running = dict(jobs), {}
+    cores = os.cpu_count() or 1
+    places = list(range(parallel or len(gpus) or cores))  # the free ones
+    threads = str(max(1, cores // len(places)) if gpus else 1)
+    shared = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+    waiting, running, place = dict(jobs), {}, {}
+
+    def go_on(name: str, mode: str) -> None:
+        gpu = {"CUDA_VISIBLE_DEVICES": gpus[place[name] % len(gpus)]} if gpus else {}
+        running[name] = _next(left[name], logs / f"{name}.log", mode, shared | gpu, lock)
+
     left = {name: list(job.commands) for name, job in jobs.items()}
     reached = dict.fromkeys(jobs, 0)
     with tqdm(total=steps * len(jobs), unit="step", desc="runs") as bar, _sigterm_unwinds():
         try:
             while waiting or running:
-                while waiting and len(running) < (parallel or max(1, os.cpu_count() or 1)):
+                while waiting and places:
                     name = next(iter(waiting))
                     del waiting[name]
-                    running[name] = _next(left[name], logs / f"{name}.log", "w", lock)
+                    place[name] = places.pop(0)
+                    go_on(name, "w")
                 time.sleep(0.2)
                 for name in list(running):
                     step = min(steps, _last_step(jobs[name].run / "metrics.jsonl"))
@@ -120,9 +148,10 @@ def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | No
                         tail = (logs / f"{name}.log").read_text(encoding="utf-8")[-4000:]
                         raise JobFailed(f"{name} ended with exit code {code}:\n{tail}")
                     if left[name]:
-                        running[name] = _next(left[name], logs / f"{name}.log", "a", lock)
+                        go_on(name, "a")
                     else:
                         del running[name]
+                        places.append(place[name])
                         jobs[name].done()
         finally:
             for process in running.values():
@@ -131,12 +160,13 @@ def run_jobs(jobs: dict[str, Job], logs: Path, *, steps: int, parallel: int | No
                 process.wait()
 
 
-def _next(left: list[tuple[str, list[str]]], log: Path, mode: str, lock: int | None) -> subprocess.Popen:
+def _next(
+    left: list[tuple[str, list[str]]], log: Path, mode: str, environment: Mapping[str, str], lock: int | None
+) -> subprocess.Popen:
     module, arguments = left.pop(0)
+    fds = () if lock is None else (lock,)
     with open(log, mode, encoding="utf-8") as out:
-        return start(
-            module, arguments, threads=1, stdout=out, stderr=subprocess.STDOUT, pass_fds=() if lock is None else (lock,)
-        )
+        return start(module, arguments, more=environment, stdout=out, stderr=subprocess.STDOUT, pass_fds=fds)
 
 
 def _last_step(metrics: Path) -> int:

@@ -32,7 +32,7 @@ from typing import Any
 import yaml
 
 from smmd_vlm.config import PredictConfig, StudyConfig, TinyConfig
-from smmd_vlm.processes import Job, alone_in, run, run_jobs
+from smmd_vlm.processes import Job, alone_in, run, run_jobs, visible_gpus
 
 _KEYS = {"out", "base", "settings", "test", "also", "seeds", "against", "tiny", "cells", "parallel"}
 # what a study sets itself, of train, tiny and predict
@@ -94,7 +94,7 @@ def study(config: StudyConfig) -> int:
             shutil.rmtree(folder, ignore_errors=True)  # half a run of our own, left by a kill
             folder.mkdir(parents=True)
             jobs[f"{cell.name}-seed{seed}"] = _job(plan, cell, seed)
-        run_jobs(jobs, plan.out / "logs", steps=_steps(plan), parallel=plan.parallel, lock=lock)
+        run_jobs(jobs, plan.out / "logs", steps=_steps(plan), parallel=plan.parallel, gpus=_gpus(plan), lock=lock)
         for line in write_study(plan):
             print(line)
     return 0
@@ -306,5 +306,15 @@ def _flags(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _steps(plan: Plan) -> int:
+    return int(_shared(plan, "max_steps") or 1)  # only moves the progress bar
+
+
+def _gpus(plan: Plan) -> list[str]:
+    """One run on each GPU; none where all runs train on the CPU."""
+    return [] if _shared(plan, "use_cpu") else visible_gpus()
+
+
+def _shared(plan: Plan, option: str) -> Any:
+    """What settings, else the base, say of an option of `train`."""
     train = (yaml.safe_load(plan.base.read_text(encoding="utf-8")) or {}).get("train") or {}
-    return int(plan.settings.get("train.max_steps", train.get("max_steps", 0))) or 1  # only moves the progress bar
+    return plan.settings.get(f"train.{option}", train.get(option))

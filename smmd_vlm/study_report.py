@@ -59,7 +59,7 @@ def write_study(plan: Plan) -> Iterator[str]:
         "against": against,
     }
     (plan.out / "study.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    picture = _curves(plan)
+    picture = _figure(plan, rows)
     (plan.out / "study.png").write_bytes(picture)
     (plan.out / "study.md").write_text(f"{markdown(content)}\n\n![learning curves](study.png)\n", encoding="utf-8")
     (plan.out / "study.html").write_text(_page(plan, content, picture), encoding="utf-8")
@@ -199,8 +199,8 @@ def _markdown(table: list[list[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(table[0]), *lines[1:]])
 
 
-def _curves(plan: Plan) -> bytes:
-    """Means over seeds of what was measured while training: a row of panels for each group of cells."""
+def _figure(plan: Plan, rows: Sequence[dict[str, Any]]) -> bytes:
+    """For each group of cells, side by side: means over seeds of what was measured while training; cost against benefit."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import SymmetricalLogLocator
 
@@ -211,10 +211,10 @@ def _curves(plan: Plan) -> bytes:
                 if metric in row:
                     courses[metric].setdefault(cell.name, {}).setdefault(row["step"], []).append(row[metric])
     panels = [(metric, title) for metric, title in _CURVES if courses[metric]] or [_CURVES[0]]
-    groups = list(_groups([{"cell": cell.name, "tiny": cell.tiny} for cell in plan.cells]))
-    figure = Figure(figsize=(6 * len(panels), 4 * len(groups)), layout="constrained")
-    for line, group in zip(figure.subplots(len(groups), len(panels), squeeze=False), groups, strict=True):
-        for axes, (metric, title) in zip(line, panels, strict=True):
+    groups = list(_groups(rows))
+    figure = Figure(figsize=(6 * (len(panels) + 1), 4 * len(groups)), layout="constrained")
+    for line, group in zip(figure.subplots(len(groups), len(panels) + 1, squeeze=False), groups, strict=True):
+        for axes, (metric, title) in zip(line, panels, strict=False):
             for name in (row["cell"] for row in group):
                 steps = courses[metric].get(name, {})
                 axes.plot(list(steps), [mean(values) for values in steps.values()], label=name, linewidth=1.3)
@@ -223,10 +223,18 @@ def _curves(plan: Plan) -> bytes:
                 axes.set_yscale("symlog", linthresh=1.0)
                 axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=1.0, subs=[1, 2, 5]))
                 axes.yaxis.set_major_formatter("{x:g}")
+        for row in group:
+            exact = row["exact"]["per_seed"]
+            (points,) = line[-1].plot(row["train_seconds"], exact, ".", alpha=0.4)
+            line[-1].plot(mean(row["train_seconds"]), mean(exact), "o", color=points.get_color(), label=row["cell"])
+        line[-1].set(
+            title="exact answers of the test against cost; small: each seed", xlabel="seconds of training", xlim=(0, None)
+        )
+        for axes in line:
             axes.grid(alpha=0.3)
             axes.legend(fontsize=7, frameon=False)
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110)
+    figure.savefig(out, format="png", dpi=100)
     return out.getvalue()
 
 

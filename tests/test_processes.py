@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from smmd_vlm.processes import Job, JobFailed, alone_in, run_jobs
+from smmd_vlm.processes import Job, JobFailed, alone_in, run_jobs, visible_gpus
 
 # Starts one job that sleeps for `seconds` (timeit is a module that runs what it is told), holding the folder's lock.
 STUDY = """
@@ -71,3 +71,28 @@ def test_the_first_job_that_fails_ends_the_others_and_shows_its_log(tmp_path):
     with pytest.raises(JobFailed, match=r"bad ended with exit code 1:(?s:.*)the reason"):
         run_jobs(jobs, tmp_path / "logs", steps=1, parallel=2)
     assert time.monotonic() - start < 30
+
+
+def seen(folder, names, **options):
+    """What each of some jobs that take a moment saw of the environment."""
+    write = "import os, time; time.sleep(0.5); open({!r}, 'w').write(' '.join(os.environ.get(k, '-') for k in ('CUDA_VISIBLE_DEVICES', 'OMP_NUM_THREADS')))"
+    jobs = {name: Job([("timeit", ["-n1", "-r1", write.format(str(folder / name))])], folder) for name in names}
+    run_jobs(jobs, folder / "logs", steps=1, **options)
+    return [(folder / name).read_text() for name in names]
+
+
+def test_each_job_sees_one_gpu_and_its_share_of_the_cores(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert sorted(seen(tmp_path, "abcd", gpus=["3", "GPU-5"])) == ["3 4", "3 4", "GPU-5 4", "GPU-5 4"]
+    assert sorted(seen(tmp_path, "abcd", gpus=["0", "1"], parallel=4)) == ["0 2", "0 2", "1 2", "1 2"]
+    assert seen(tmp_path, "ab") == ["- 1", "- 1"]
+
+
+@pytest.mark.parametrize(("named", "found"), [(None, ["0", "1"]), ("2, 7", ["2", "7"]), ("", []), ("5", ["5"])])
+def test_the_gpus_are_those_that_the_user_left_visible(monkeypatch, named, found):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: len(found))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if named is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    assert visible_gpus() == found
