@@ -60,6 +60,7 @@ def convert(
     seed: int = 0,
     prompt: str | None = None,
     ids: str | None = None,
+    solutions: bool = False,
 ) -> int:
     """Turn a public benchmark into a dataset folder that trains, predicts and scores like any of ours.
 
@@ -71,14 +72,16 @@ def convert(
         seed: seed of the sample.
         prompt: wording of the question, a name of eval.items.PROMPTS; each benchmark has its usual one.
         ids: file of record ids, one a line: take exactly these (a published sample_ids.txt).
+        solutions: the answers of train are the worked solution, then #### and the number (gsm8k, svamp).
     """
     from eval.convert import Choice, parse_splits
     from eval.convert import convert as make
 
     wanted = frozenset(Path(ids).read_text(encoding="utf-8").split()) if ids else None
     choice = Choice(
-        benchmark=name, data=Path(data), splits=parse_splits(split), sample=sample, seed=seed, prompt=prompt, ids=wanted
-    )
+        benchmark=name, data=Path(data), splits=parse_splits(split), sample=sample, seed=seed, prompt=prompt, ids=wanted,
+        solutions=solutions,
+    )  # fmt: skip
     manifest, made = make(choice, Path(out))
     counts = ", ".join(f"{count:,} {part}" for part, count in manifest["counts"].items())
     print(f"{'wrote' if made else 'already complete:'} {counts} records to {out} (prompt {choice.prompt_name})")

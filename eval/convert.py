@@ -12,7 +12,7 @@ import hashlib
 import heapq
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -25,7 +25,7 @@ from eval.plotqa import read_plotqa
 from eval.textmath import read_gsm8k, read_mathematics, read_svamp
 from smmd_vlm.folder import Card, existing, write_folder
 
-CONVERTER_VERSION = 1
+CONVERTER_VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +67,7 @@ class Choice:
     seed: int = 0
     prompt: str | None = None
     ids: frozenset[str] | None = None
+    solutions: bool = False  # training answers are the worked solution, then `#### ` and the answer
 
     def __post_init__(self) -> None:
         if self.benchmark not in BENCHMARKS:
@@ -90,6 +91,8 @@ class Choice:
             "prompt": self.prompt_name,
             "prompt_text": PROMPTS[self.prompt_name],
         }
+        if self.solutions:
+            config["solutions"] = True
         if self.ids is not None:
             config["ids_sha256"] = hashlib.sha256("\n".join(sorted(self.ids)).encode()).hexdigest()
         return {"generator": f"eval convert {self.benchmark}", "generator_version": CONVERTER_VERSION, "seed": self.seed, "config": config}  # fmt: skip
@@ -148,7 +151,14 @@ def pick(choice: Choice) -> Iterator[Item]:
                     f"--sample {choice.sample} is more than the {len(numbered)} rows of {split}; leave it out to take all"
                 )
             items = (item for _, item in sorted(numbered, key=lambda pair: pair[0]))
-        yield from items
+        yield from map(_worked, items) if choice.solutions and split == "train" else items
+
+
+def _worked(item: Item) -> Item:
+    """The item with its solution as the answer: a text, whose number `eval` reads behind `####` as it does in GSM8K."""
+    if "solution" not in item.meta:
+        raise ValueError(f"--solutions is for gsm8k and svamp, whose training rows have one; item {item.id!r} has none")
+    return replace(item, answer=f"{item.meta['solution']}\n#### {item.answer}", answer_type="text", value=None)
 
 
 def _by_split(choice: Choice) -> Iterator[tuple[str, Iterator[Item]]]:
@@ -189,4 +199,6 @@ def _command(choice: Choice, out: Path) -> str:
     words += ["--split", ",".join(choice.splits) or "all", "--prompt", choice.prompt_name]
     if choice.sample is not None:
         words += ["--sample", str(choice.sample), "--seed", str(choice.seed)]
+    if choice.solutions:
+        words += ["--solutions", "true"]
     return shlex.join(words)

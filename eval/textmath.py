@@ -2,7 +2,8 @@
 
 GSM8K (Cobbe et al. 2021): `{train,test}.jsonl`, the gold number behind `#### `; the worked solution stays in meta.
 SVAMP (Patel et al. 2021): SVAMP.json, {ID, Body, Question, Equation, Answer, Type}, the test split; what its authors train on,
-MAWPS and ASDiv-A, is data/mawps-asdiv-a_svamp/train.csv of their repository, {Question, Numbers, Answer}.
+MAWPS and ASDiv-A, is data/mawps-asdiv-a_svamp/train.csv of their repository, {Question, Numbers, Equation, Answer}; the equation
+is the solution.
 mathematics (Saxton et al. 2019): .jsonl of {module, question, answer}, or the official text files, question and answer on
 alternating lines, one file a module, in `train-*`, `interpolate` and `extrapolate`.
 Scored by `numeric_equal`: a wrong sum is not right because it is near.
@@ -39,7 +40,7 @@ def read_gsm8k(data: Path, split: str) -> Iterator[Item]:
             "gsm8k",
             split,
             where,
-            {"solution": worked.strip()},
+            {"solution": re.sub(r"<<.*?>>", "", worked).strip()},  # <<48/2=24>>: its calculator's
         )
 
 
@@ -63,7 +64,7 @@ def read_svamp(data: Path, split: str) -> Iterator[Item]:
 
 
 def _mawps_asdiv(data: Path) -> Iterator[Item]:
-    """Questions with `number0`, `number1`, … in the places of their Numbers, which stand there as `27.0 16.0`."""
+    """Questions with `number0`, `number1`, … in the places of their Numbers, `27.0 16.0`, and prefix equations."""
     places = (data / "data" / "mawps-asdiv-a_svamp" / "train.csv", data / "train.csv")
     path = next((path for path in places if path.is_file()), data)
     if path.suffix != ".csv":
@@ -71,16 +72,32 @@ def _mawps_asdiv(data: Path) -> Iterator[Item]:
     with open(path, encoding="utf-8", newline="") as text:
         for place, row in enumerate(csv.DictReader(text)):
             where = f"{path}, row {place}"
-            question, numbers, answer = (str(field_of(row, (name,), where)) for name in ("Question", "Numbers", "Answer"))
+            names = ("Question", "Numbers", "Equation", "Answer")
+            question, numbers, equation, answer = (str(field_of(row, (name,), where)) for name in names)
             try:
                 values = [write_number(float(number)) for number in numbers.split()]
-                asked = re.sub(r"\bnumber(\d+)", lambda found, values=values: values[int(found[1])], question)
-                row = {"question": asked, "answer": write_number(float(answer))}
-            except (ValueError, IndexError, OverflowError):
+                row = {"question": _filled(question, values), "answer": write_number(float(answer))}
+                solution = _infix(iter(_filled(equation, values).split()))
+            except (ValueError, IndexError, OverflowError, StopIteration):
                 raise ValueError(
-                    f"{where}: expected numbers for {question!r}, got {numbers!r} and the answer {answer!r}"
+                    f"{where}: expected numbers for {question!r} and {equation!r}, got {numbers!r} and the answer {answer!r}"
                 ) from None
-            yield _item("svamp", f"svamp-train-{place}", row, row["answer"], "MAWPS, ASDiv-A", "train", where, {})
+            yield _item(
+                "svamp", f"svamp-train-{place}", row, row["answer"], "MAWPS, ASDiv-A", "train", where, {"solution": solution}
+            )
+
+
+def _filled(text: str, values: list[str]) -> str:
+    return re.sub(r"\bnumber(\d+)", lambda found: values[int(found[1])], text)
+
+
+def _infix(words: Iterator[str], *, inside: bool = False) -> str:
+    """The next formula of `* 2 + 3 4.0`, as people write it: 2 * (3 + 4)."""
+    word = next(words)
+    if word not in ("+", "-", "*", "/"):
+        return write_number(float(word))
+    formula = f"{_infix(words, inside=True)} {word} {_infix(words, inside=True)}"
+    return f"({formula})" if inside else formula
 
 
 def read_mathematics(data: Path, split: str) -> Iterator[Item]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from eval import jsonstream
+from eval.answers import read_answer
 from eval.chartqa import from_rows
 from eval.cli import main
 from eval.items import PROMPTS, answer_text, to_record
@@ -216,14 +217,6 @@ def test_text_maths(tmp_path):
     write(tmp_path / "s" / "SVAMP.json", [row])
     (svamp,) = convert("svamp", tmp_path / "s", tmp_path / "svamp")
     assert (svamp.answer, svamp.answer_type, svamp.kind) == ("1875", "number", "Common-Division")
-    rows = (
-        'Question,Numbers,Equation,Answer\n"number1 of number0 , number10",7.0 2.5 0 0 0 0 0 0 0 0 9.0,x,0.8333333333333334\n'
-    )
-    table = write(tmp_path / "s" / "data" / "mawps-asdiv-a_svamp" / "train.csv", rows)
-    train, test = convert("svamp", tmp_path / "s", tmp_path / "both", "--split", "all", "--prompt", "plain")
-    assert (train.split, train.question, train.answer) == ("train", "2.5 of 7 , 9", "0.833333") and test.id == svamp.id
-    (alone,) = convert("svamp", table, tmp_path / "alone", "--split", "all", "--prompt", "plain")
-    assert alone == train
     write(tmp_path / "m" / "interpolate" / "algebra.txt", "Solve x.\n-1/2\nIs 1 prime?\nFalse\n")
     half, prime = convert("mathematics", tmp_path / "m", tmp_path / "dm")
     assert (half.answer, half.value, half.kind) == ("-1/2", -0.5, "interpolate / algebra") and prime.answer_type == "text"
@@ -310,9 +303,39 @@ def test_one_format_with_the_generators(chartqa, tmp_path):
     assert loaded[0]["image"].size == (64, 64) and loaded[0]["answer"] == "12"
 
 
+SVAMP_TRAIN = """Question,Numbers,Equation,Answer
+"number1 of number0 , number10",7.0 2.5 0 0 0 0 0 0 0 0 9.0,/ number1 + number0 - number10 2.0,0.8333333333333334
+"""
+
+
+def test_svamp_trains_on_what_its_authors_train_on(tmp_path):
+    write(tmp_path / "s" / "SVAMP.json", [{"Body": "He has 5", "Question": "how many?", "Answer": 5.0}])
+    table = write(tmp_path / "s" / "data" / "mawps-asdiv-a_svamp" / "train.csv", SVAMP_TRAIN)
+    train, test = convert("svamp", tmp_path / "s", tmp_path / "both", "--split", "all", "--prompt", "plain")
+    assert (train.split, train.question, train.answer, train.value) == ("train", "2.5 of 7 , 9", "0.833333", 0.833333)
+    assert json.loads(train.meta)["solution"] == "2.5 / (7 + (9 - 2))" and test.question == "He has 5, how many?"
+    (alone,) = convert("svamp", table, tmp_path / "alone", "--split", "all", "--prompt", "plain")
+    assert alone == train
+    worked, same = convert(
+        "svamp", tmp_path / "s", tmp_path / "worked", "--split", "all", "--prompt", "plain", "--solutions", "true"
+    )
+    assert worked.answer == "2.5 / (7 + (9 - 2))\n#### 0.833333" and worked.answer_type == "text" and same == test
+    assert read_answer(worked.answer, answer_type="number").value == 0.833333
+
+
+def test_gsm8k_solutions_come_without_their_calculator(tmp_path, capsys):
+    row = {"question": "Sum?", "answer": "He has 48/2 = <<48/2=24>>24.\nSo 48+24 = <<48+24=72>>72.\n#### 72"}
+    data = write(tmp_path / "train.jsonl", json.dumps(row))
+    (record,) = convert("gsm8k", data, tmp_path / "out", "--split", "train", "--solutions", "true")
+    assert record.answer == "He has 48/2 = 24.\nSo 48+24 = 72.\n#### 72"
+    row = write(tmp_path / "m" / "train.jsonl", json.dumps({"module": "m", "question": "1 + 1?", "answer": "2"}))
+    more = ("--out", tmp_path / "x", "--split", "train", "--solutions", "true")
+    assert "--solutions is for gsm8k and svamp" in refused(capsys, "convert", "mathematics", "--data", row, *more)
+
+
 @pytest.mark.parametrize(
     ("row", "complaint"),
-    [("number2 apples,1.0 2.0,x,3.0", "row 0: expected numbers for 'number2 apples'"), ("number0 apples,one,x,3.0", "got 'one'"), ("number0 apples,1.0,x,inf", "'inf'"), ("no answer,1.0,x", "expected one of Answer")],
+    [("number2 apples,1.0 2.0,3.0,3.0", "row 0: expected numbers for 'number2 apples'"), ("number0 apples,one,3.0,3.0", "got 'one'"), ("number0 apples,1.0,3.0,inf", "'inf'"), ("no answer,1.0,3.0", "expected one of Answer"), ("half a formula,1.0,+ number0,3.0", "'+ number0'"), ("no formula,1.0,x,3.0", "'x'")],
 )  # fmt: skip
 def test_a_svamp_training_row_without_its_numbers_is_refused(tmp_path, capsys, row, complaint):
     table = write(tmp_path / "train.csv", f"Question,Numbers,Equation,Answer\n{row}\n")
