@@ -215,8 +215,8 @@ def show_sample(record: Record, encoder: Encoder, vocab: NumericVocab) -> str:
 
 TEACHER_FORCED = ("loss", "cross_entropy", "numeric_loss", "numeric_token_accuracy", "numeric_token_abs_error")
 WRITTEN = (
-    "exact", "unparsed", "within_1_min", "within_5_min", "mean_error_min", "relaxed", "within_5_percent", "within_tolerance",
-    "mean_absolute_error",
+    "exact", "unparsed", "within_1_min", "within_5_min", "mean_error_min", "numeric_equal", "relaxed", "within_5_percent",
+    "within_tolerance", "mean_absolute_error",
 )  # fmt: skip
 
 

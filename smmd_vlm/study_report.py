@@ -31,13 +31,15 @@ _TIME = {
 }
 _OTHER = {
     "exact": ("exact %", 100),
+    "numeric_equal": ("equal %", 100),  # the number read out of the words; where that makes a difference
     "relaxed": ("relaxed %", 100),
     "mean_absolute_error": ("mean absolute error", 1),
     "crps": ("CRPS", 1),
 }
-_COMPARED = ("exact", "mean_error_min", "mean_absolute_error", "crps")
+_COMPARED = ("exact", "numeric_equal", "mean_error_min", "mean_absolute_error", "crps")
 _CURVES = (
     ("eval_exact", "exact answers"),
+    ("eval_numeric_equal", "equal numbers"),
     ("eval_mean_error_min", "mean error, min"),
     ("eval_mean_absolute_error", "mean absolute error"),
 )
@@ -45,7 +47,7 @@ _CURVES = (
 
 def write_study(plan: Plan) -> Iterator[str]:
     """Write the pages; yields the lines to show on the screen."""
-    rows = [_row(plan, cell) for cell in plan.cells]
+    rows = _distinct([_row(plan, cell) for cell in plan.cells])
     against = {
         name: {cell.name: _compare(plan, cell, name) for cell in plan.cells if _alike(plan, cell, name) and cell.name != name}
         for name in plan.against
@@ -136,6 +138,12 @@ def _row(plan: Plan, cell: Cell) -> dict[str, Any]:
     return found
 
 
+def _distinct(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without `numeric_equal` where it is `exact`: short answers hold nothing but the number."""
+    same = all(row.get("numeric_equal") == row["exact"] for row in rows)
+    return [{name: value for name, value in row.items() if not (same and name == "numeric_equal")} for row in rows]
+
+
 def _compare(plan: Plan, cell: Cell, name: str) -> dict[str, Any]:
     """This cell against the one called `name`, metric by metric; the whole comparison lies in comparisons/."""
     other = next(each for each in plan.cells if each.name == name)
@@ -210,7 +218,9 @@ def _figure(plan: Plan, rows: Sequence[dict[str, Any]]) -> bytes:
             for metric in courses:
                 if metric in row:
                     courses[metric].setdefault(cell.name, {}).setdefault(row["step"], []).append(row[metric])
-    panels = [(metric, title) for metric, title in _CURVES if courses[metric]] or [_CURVES[0]]
+    judged = "numeric_equal" if "numeric_equal" in rows[0] else "exact"
+    hidden = {"eval_exact", "eval_numeric_equal"} - {f"eval_{judged}"}
+    panels = [(metric, title) for metric, title in _CURVES if courses[metric] and metric not in hidden] or [_CURVES[0]]
     groups = list(_groups(rows))
     figure = Figure(figsize=(6 * (len(panels) + 1), 4 * len(groups)), layout="constrained")
     for line, group in zip(figure.subplots(len(groups), len(panels) + 1, squeeze=False), groups, strict=True):
@@ -224,11 +234,11 @@ def _figure(plan: Plan, rows: Sequence[dict[str, Any]]) -> bytes:
                 axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=1.0, subs=[1, 2, 5]))
                 axes.yaxis.set_major_formatter("{x:g}")
         for row in group:
-            exact = row["exact"]["per_seed"]
-            (points,) = line[-1].plot(row["train_seconds"], exact, ".", alpha=0.4)
-            line[-1].plot(mean(row["train_seconds"]), mean(exact), "o", color=points.get_color(), label=row["cell"])
+            right = row[judged]["per_seed"]
+            (points,) = line[-1].plot(row["train_seconds"], right, ".", alpha=0.4)
+            line[-1].plot(mean(row["train_seconds"]), mean(right), "o", color=points.get_color(), label=row["cell"])
         line[-1].set(
-            title="exact answers of the test against cost; small: each seed", xlabel="seconds of training", xlim=(0, None)
+            title="right answers of the test against cost; small: each seed", xlabel="seconds of training", xlim=(0, None)
         )
         for axes in line:
             axes.grid(alpha=0.3)

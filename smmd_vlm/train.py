@@ -172,7 +172,7 @@ def summarise(predictions: list[Prediction]) -> dict[str, float]:
     metrics = {"exact": mean(exact), "unparsed": mean(v.reason is not None for v in (*times, *others))}
     for verdicts, names in (
         (times, ("within_1_min", "within_5_min")),
-        (others, ("relaxed", "within_5_percent", "within_tolerance")),
+        (others, ("numeric_equal", "relaxed", "within_5_percent", "within_tolerance")),
     ):
         for name in names:
             values = [getattr(v, name) for v in verdicts if getattr(v, name) is not None]

@@ -8,8 +8,10 @@ import time
 import pytest
 import yaml
 
+from eval.cli import main as score
 from smmd_vlm.cli import main
 from smmd_vlm.study import read_plan
+from smmd_vlm.study_report import write_study
 
 
 @pytest.fixture
@@ -159,3 +161,21 @@ def test_cells_can_start_from_models_of_their_own(file):
     digits, whole = plan.cells
     assert digits.tiny == {"hidden": 32, "layers": 1}
     assert whole.tiny == {"hidden": 32, "layers": 1, "digits_per_token": 2}
+
+
+@pytest.mark.parametrize(("written", "shown"), [("2 + 2\n#### {}", True), ("{}", False)])
+def test_answers_in_words_are_judged_by_the_number_in_them(file, tmp_path, written, shown):
+    """Three of four right in `ce`, four in `smmd`; a column of their own only where the words are more than the number."""
+    plan = read_plan(file(also={}))
+    for cell, right in zip(plan.cells, (3, 4), strict=True):
+        folder = plan.folder(cell, 1)
+        (folder / "run").mkdir(parents=True)
+        (folder / "run" / "metrics.jsonl").write_text('{"step": 1, "eval_exact": 0.0, "train_runtime": 2.0}\n')
+        rows = [{"id": str(k), "question": "?", "answer": "4", "prediction": written.format(4 if k < right else 5), "answer_type": "number"} for k in range(4)]  # fmt: skip
+        (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert score(["score", str(folder / "predictions.jsonl"), "--out", str(folder / "report")]) == 0
+    assert "wrote" in list(write_study(plan))[-1]
+    ce, smmd = content(plan.out)["cells"]
+    table = (plan.out / "study.md").read_text()
+    assert ("equal %" in table) == ("equal % against ce" in table) == ("numeric_equal" in ce) == shown
+    assert (ce["numeric_equal" if shown else "exact"]["mean"], smmd["numeric_equal" if shown else "exact"]["mean"]) == (0.75, 1)
