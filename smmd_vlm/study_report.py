@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import html
 import io
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from smmd_vlm.processes import run
 from smmd_vlm.records import read_jsonl
@@ -43,6 +44,15 @@ _CURVES = (
     ("eval_mean_error_min", "mean error, min"),
     ("eval_mean_absolute_error", "mean absolute error"),
 )
+
+
+class _Look(NamedTuple):
+    line: str
+    marker: str
+    color: str
+
+
+_LOOKS = [_Look(line, marker, f"C{k}") for line, marker in (("-", "o"), ("--", "s"), (":", "^")) for k in range(10)]
 
 
 def write_study(plan: Plan) -> Iterator[str]:
@@ -225,18 +235,19 @@ def _figure(plan: Plan, rows: Sequence[dict[str, Any]]) -> bytes:
     figure = Figure(figsize=(6 * (len(panels) + 1), 4 * len(groups)), layout="constrained")
     for line, group in zip(figure.subplots(len(groups), len(panels) + 1, squeeze=False), groups, strict=True):
         for axes, (metric, title) in zip(line, panels, strict=False):
-            for name in (row["cell"] for row in group):
-                steps = courses[metric].get(name, {})
-                axes.plot(list(steps), [mean(values) for values in steps.values()], label=name, linewidth=1.3)
+            for row, look in zip(group, itertools.cycle(_LOOKS), strict=False):
+                steps = courses[metric].get(row["cell"], {})
+                values = [mean(values) for values in steps.values()]
+                axes.plot(list(steps), values, color=look.color, linestyle=look.line, label=row["cell"], linewidth=1.3)
             axes.set(title=f"{title}, mean over {len(plan.seeds)} seeds", xlabel="step")
             if "error" in metric:  # one wild answer must not flatten the rest
                 axes.set_yscale("symlog", linthresh=1.0)
                 axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=1.0, subs=[1, 2, 5]))
                 axes.yaxis.set_major_formatter("{x:g}")
-        for row in group:
-            right = row[judged]["per_seed"]
-            (points,) = line[-1].plot(row["train_seconds"], right, ".", alpha=0.4)
-            line[-1].plot(mean(row["train_seconds"]), mean(right), "o", color=points.get_color(), label=row["cell"])
+        for row, look in zip(group, itertools.cycle(_LOOKS), strict=False):
+            right, seconds = row[judged]["per_seed"], row["train_seconds"]
+            line[-1].plot(seconds, right, look.marker, color=look.color, alpha=0.4, markersize=3)
+            line[-1].plot(mean(seconds), mean(right), look.marker, color=look.color, label=row["cell"])
         line[-1].set(
             title="right answers of the test against cost; small: each seed", xlabel="seconds of training", xlim=(0, None)
         )
