@@ -69,7 +69,7 @@ def _mawps_asdiv(data: Path) -> Iterator[Item]:
     path = next((path for path in places if path.is_file()), data)
     if path.suffix != ".csv":
         raise MissingSplit(f"expected data/mawps-asdiv-a_svamp/train.csv or train.csv in {data}, SVAMP's training split")
-    with open(path, encoding="utf-8", newline="") as text:
+    with open(path, encoding="utf-8-sig", newline="") as text:
         for place, row in enumerate(csv.DictReader(text)):
             where = f"{path}, row {place}"
             names = ("Question", "Numbers", "Equation", "Answer")
@@ -77,8 +77,8 @@ def _mawps_asdiv(data: Path) -> Iterator[Item]:
             try:
                 values = [write_number(float(number)) for number in numbers.split()]
                 row = {"question": _filled(question, values), "answer": write_number(float(answer))}
-                solution = _infix(iter(_filled(equation, values).split()))
-            except (ValueError, IndexError, OverflowError, StopIteration):
+                solution = _formula(_filled(equation, values))
+            except (ValueError, IndexError, OverflowError, RecursionError):
                 raise ValueError(
                     f"{where}: expected numbers for {question!r} and {equation!r}, got {numbers!r} and the answer {answer!r}"
                 ) from None
@@ -91,9 +91,17 @@ def _filled(text: str, values: list[str]) -> str:
     return re.sub(r"\bnumber(\d+)", lambda found: values[int(found[1])], text)
 
 
+def _formula(prefix: str) -> str:
+    """`* 2 + 3 4.0`, as people write it: 2 * (3 + 4)."""
+    words = iter(prefix.split())
+    formula = _infix(words)
+    if next(words, None) is not None:
+        raise ValueError(f"expected one formula, got {prefix!r}")
+    return formula
+
+
 def _infix(words: Iterator[str], *, inside: bool = False) -> str:
-    """The next formula of `* 2 + 3 4.0`, as people write it: 2 * (3 + 4)."""
-    word = next(words)
+    word = next(words, "")  # float("") is a ValueError
     if word not in ("+", "-", "*", "/"):
         return write_number(float(word))
     formula = f"{_infix(words, inside=True)} {word} {_infix(words, inside=True)}"

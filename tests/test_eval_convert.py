@@ -335,7 +335,7 @@ def test_gsm8k_solutions_come_without_their_calculator(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("row", "complaint"),
-    [("number2 apples,1.0 2.0,3.0,3.0", "row 0: expected numbers for 'number2 apples'"), ("number0 apples,one,3.0,3.0", "got 'one'"), ("number0 apples,1.0,3.0,inf", "'inf'"), ("no answer,1.0,3.0", "expected one of Answer"), ("half a formula,1.0,+ number0,3.0", "'+ number0'"), ("no formula,1.0,x,3.0", "'x'")],
+    [("number2 apples,1.0 2.0,3.0,3.0", "row 0: expected numbers for 'number2 apples'"), ("number0 apples,one,3.0,3.0", "got 'one'"), ("number0 apples,1.0,3.0,inf", "'inf'"), ("no answer,1.0,3.0", "expected one of Answer"), ("half a formula,1.0,+ number0,3.0", "'+ number0'"), ("no formula,1.0,x,3.0", "'x'"), ("two formulas,1.0,1.0 number0,3.0", "'1.0 number0'")],
 )  # fmt: skip
 def test_a_svamp_training_row_without_its_numbers_is_refused(tmp_path, capsys, row, complaint):
     table = write(tmp_path / "train.csv", f"Question,Numbers,Equation,Answer\n{row}\n")
