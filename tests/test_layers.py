@@ -91,7 +91,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     ),
     "smmd_vlm.export": ({"smmd_vlm.collate", "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model"}, {"torch"}),
     "smmd_vlm.figures": ({"smmd_vlm.records"}, {"matplotlib"}),
-    "smmd_vlm.processes": (set(), set()),
+    "smmd_vlm.processes": (set(), {"torch"}),
     "smmd_vlm.study": (
         {
             "smmd_vlm.config", "smmd_vlm.dataset", "smmd_vlm.model", "smmd_vlm.prepare", "smmd_vlm.processes", "smmd_vlm.runconfig",
