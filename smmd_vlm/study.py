@@ -34,6 +34,7 @@ import yaml
 from smmd_vlm.config import PredictConfig, StudyConfig, TinyConfig
 from smmd_vlm.processes import Job, alone_in, run, run_jobs, visible_gpus
 
+_KINDS = {str: "text", list: "list", dict: "mapping"}
 _KEYS = {"out", "base", "settings", "test", "also", "seeds", "against", "tiny", "cells", "parallel"}
 # what a study sets itself, of train, tiny and predict
 _OWN_TRAIN = {"train.seed", "train.output_dir", "train.disable_tqdm"}
@@ -117,10 +118,12 @@ def read_plan(path: Path) -> Plan:
         raise ValueError(
             f"{path}: expected the keys out, base, test, seeds and cells (and settings, also, against, tiny, parallel), got {found}"
         )
-    kinds = {"cells": dict, "settings": dict, "test": dict, "also": dict, "seeds": list, "against": list, "tiny": dict}
+    kinds = {"out": str, "base": str, "cells": dict, "settings": dict, "test": dict, "also": dict, "seeds": list, "against": list, "tiny": dict}  # fmt: skip
     for key, kind in kinds.items():
         if key in content and not isinstance(content[key], kind):
-            raise ValueError(f"{path}: {key} must be a {'list' if kind is list else 'mapping'}, got {content[key]!r}")
+            raise ValueError(f"{path}: {key} must be a {_KINDS[kind]}, got {content[key]!r}")
+    if not content["cells"]:
+        raise ValueError(f"{path}: expected at least one cell, got none")
     cells = tuple(_cells(content["cells"], content.get("tiny"), path))
     names = [cell.name for cell in cells]
     against = tuple(content.get("against", ()))
@@ -137,7 +140,7 @@ def read_plan(path: Path) -> Plan:
         if not isinstance(options, dict):
             raise ValueError(f"{path}: also.{name} must be a mapping with the options of predict, got {options!r}")
     for options in (content["test"], *also.values()):
-        if "data" not in options:
+        if not isinstance(options.get("data"), str):
             raise ValueError(f"{path}: test, and each of also, must name its `data`, got {options}")
         _require_free(options, _OWN_PREDICT, path)
     for cell in cells:
@@ -173,6 +176,8 @@ def _cells(cells: Mapping[str, Any], tiny: dict[str, Any] | None, path: Path) ->
         grid, own = settings.pop("grid", {}), settings.pop("tiny", None)
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
             raise ValueError(f"{path}: grid of cell {name!r} must map settings to lists of values, got {grid!r}")
+        if own is not None and not isinstance(own, dict):
+            raise ValueError(f"{path}: cells.{name}.tiny must be a mapping, got {own!r}")
         _require_folder_name(name, path)
         for values in itertools.product(*grid.values()):
             varied = dict(zip(grid, values, strict=True))
