@@ -27,6 +27,6 @@ if __name__ == "__main__":
     draw = np.random.default_rng(0)
     print("share of runs that learn, a and b; seeds; interval holds the truth; interval without zero")
     for a, b in ((0.5, 0.5), (0.2, 0.2), (0.5, 0.2), (0.8, 0.2), (0.2, 0.0)):
-        for seeds in (3, 5):
+        for seeds in (3, 5, 12):
             held, settled = coverage(a, b, seeds, draw)
             print(f"{a:.1f} {b:.1f}  {seeds}  {100 * held:5.1f} %  {100 * settled:5.1f} %")

@@ -89,6 +89,8 @@ class DataConfig:
         train_split: split to train on
         eval_dataset: dataset to evaluate on while training; null takes `dataset`
         eval_split: its split; used when train.eval_strategy asks for evaluation
+        decontaminate: test sets: what asks one of their questions about the same images, byte by byte, is not trained on
+        decontaminate_split: the split of those test sets
         max_train_samples: take only the first so many records (debugging)
         max_eval_samples: evaluate on the first so many records
         image_min_tokens: least image tokens per image; smaller images are scaled up
@@ -103,6 +105,8 @@ class DataConfig:
     train_split: str = "train"
     eval_dataset: str | None = None
     eval_split: str = "validation"
+    decontaminate: list[str] = field(default_factory=list)
+    decontaminate_split: str = "test"
     max_train_samples: int | None = None
     max_eval_samples: int | None = None
     image_min_tokens: int = 4

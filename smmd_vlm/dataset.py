@@ -176,6 +176,32 @@ def load_records(path: str | Path, split: str) -> Sequence[Record]:
     )
 
 
+class Picked(Sequence[Record]):
+    """Some records of a source, by their indices."""
+
+    def __init__(self, records: Sequence[Record], indices: Sequence[int]) -> None:
+        self.records, self.indices = records, indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, index: int) -> Record:
+        return self.records[self.indices[index]]
+
+
+def content_of(record: Record) -> bytes:
+    """A hash of the question and the images, byte by byte: what two records share that ask the same."""
+    return hashlib.sha256(
+        record.question.encode() + b"".join(hashlib.sha256(image).digest() for image in record.images)
+    ).digest()
+
+
+def decontaminated(records: Sequence[Record], tests: Sequence[Sequence[Record]]) -> Picked:
+    """The records that ask nothing that a test asks too."""
+    asked = {content_of(test[index]) for test in tests for index in range(len(test))}
+    return Picked(records, [index for index in range(len(records)) if content_of(records[index]) not in asked])
+
+
 def open_image(data: bytes, record_id: str = "") -> Image.Image:
     """Encoded bytes -> RGB image, upright, transparency composited on white; undecodable bytes are a ValueError."""
     with _named(data, record_id):

@@ -20,7 +20,7 @@ import torch
 
 from smmd_vlm.collate import Collator, Encoder, image_budget, set_image_budget
 from smmd_vlm.config import PredictConfig
-from smmd_vlm.dataset import fingerprint, load_records
+from smmd_vlm.dataset import Picked, fingerprint, load_records
 from smmd_vlm.readout import ReadOut, clock_spellings, number_spellings
 from smmd_vlm.records import Prediction, Record, read_jsonl
 
@@ -99,7 +99,7 @@ def predict(config: PredictConfig) -> int:
             "decimals": config.distribution_decimals, "prune": config.distribution_prune,
         }  # fmt: skip
     done = _finished(out, identity)
-    todo = _Picked(records, [index for index, record_id in enumerate(ids) if record_id not in done])
+    todo = Picked(records, [index for index, record_id in enumerate(ids) if record_id not in done])
     if not todo:
         print(f"{out} already holds all {len(ids)} answers")
         return 0
@@ -159,17 +159,6 @@ def _read_out(config: PredictConfig, model: torch.nn.Module, encoder: Encoder) -
         prune=config.distribution_prune,
         rows=config.batch_size,
     )
-
-
-class _Picked(Sequence[Record]):
-    def __init__(self, records: Sequence[Record], indices: list[int]) -> None:
-        self.records, self.indices = records, indices
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def __getitem__(self, index: int) -> Record:
-        return self.records[self.indices[index]]
 
 
 def _meta_path(out: Path) -> Path:

@@ -5,7 +5,6 @@ Each check raises one sentence (ValueError); none trains or changes anything.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from smmd_vlm.collate import Encoder
-from smmd_vlm.dataset import check_image, image_size
+from smmd_vlm.dataset import check_image, content_of, image_size
 from smmd_vlm.lint import Glance
 from smmd_vlm.objective import IGNORE_INDEX
 from smmd_vlm.records import Record
@@ -93,11 +92,7 @@ def scan(
     glance = Glance(split)
     for record in check_records(records, count):
         glance.look(record)
-        contents.append(
-            hashlib.sha256(
-                record.question.encode() + b"".join(hashlib.sha256(image).digest() for image in record.images)
-            ).digest()
-        )
+        contents.append(content_of(record))
         encoder.check_text(record)
         key = (record.question, len(record.images))
         if key not in prompts:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from smmd_vlm import preflight
 from smmd_vlm.collate import Encoder, reads_images, set_image_budget
-from smmd_vlm.dataset import load_records
+from smmd_vlm.dataset import decontaminated, load_records
 from smmd_vlm.objective import NumericObjective
 from smmd_vlm.records import Record
 from smmd_vlm.vocab import NumericVocab
@@ -19,6 +19,7 @@ from smmd_vlm.vocab import NumericVocab
 if TYPE_CHECKING:
     from transformers import ProcessorMixin
 
+    from smmd_vlm.config import DataConfig
     from smmd_vlm.runconfig import Config
     from smmd_vlm.textprocessor import TextProcessor
 
@@ -52,12 +53,14 @@ def prepare(config: Config, processor: ProcessorMixin | TextProcessor) -> Prepar
             f"loss {config.loss.name!r} cannot take the options {config.loss.options} ({error}); docs/losses.md lists them"
         ) from None
     encoder = Encoder(processor, system_prompt=data.system_prompt, max_length=data.max_length)
-    records = load_records(data.dataset, data.train_split)
+    records, left_out = training_records(data)
+    cautions = [left_out] if left_out else []
     stats = preflight.scan(records, encoder, vocab, data.max_train_samples, source=data.dataset, split=data.train_split)
     preflight.check_numbers_are_learned(stats, config.loss)
     preflight.check_images_are_there(stats, config.lora)
     preflight.check_sample(records[0], encoder)
-    eval_records, cautions = None, list(stats.odd)
+    eval_records = None
+    cautions += stats.odd
     if config.train.eval_strategy != "no":
         try:
             source = data.eval_dataset or data.dataset
@@ -68,3 +71,17 @@ def prepare(config: Config, processor: ProcessorMixin | TextProcessor) -> Prepar
         leak = preflight.check_no_leak(stats, evaluated)
         cautions += [*evaluated.odd, *([leak] if leak else [])]
     return Prepared(processor, vocab, objective, encoder, records, stats, eval_records, tuple(cautions))
+
+
+def training_records(data: DataConfig) -> tuple[Sequence[Record], str | None]:
+    """What is trained on, before max_train_samples, and how many records data.decontaminate left out."""
+    records = load_records(data.dataset, data.train_split)
+    if not data.decontaminate:
+        return records, None
+    whole = len(records)
+    records = decontaminated(records, [load_records(test, data.decontaminate_split) for test in data.decontaminate])
+    if not len(records):
+        raise ValueError(
+            f"all {whole} {data.train_split} records of {data.dataset} are in data.decontaminate too; name the test sets there"
+        )
+    return records, f"{whole - len(records)} of {whole} {data.train_split} records are left out (data.decontaminate)"

@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import base64
 import html
-import io
-import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from statistics import mean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from statistics import mean, median
+from typing import TYPE_CHECKING, Any
 
 from smmd_vlm.processes import run
 from smmd_vlm.records import read_jsonl
+from smmd_vlm.study_figure import figure, groups
 
 if TYPE_CHECKING:
-    from smmd_vlm.study import Cell, Plan
+    from smmd_vlm.study_plan import Cell, Plan
 
 # metric of report.json -> (heading, factor)
+_ALL = {
+    "off_values": ("off values %", 100),  # the probability that CRPS leaves out: on text that is no value, or not followed
+    "unparsed_rate": ("unread %", 100),
+}
 _TIME = {
     "exact": ("exact %", 100),
     "within_1_min": ("±1 min %", 100),
     "within_5_min": ("±5 min %", 100),
     "mean_error_min": ("mean error, min", 1),
     "crps": ("CRPS, min", 1),  # where the test keeps distributions
+    **_ALL,
 }
 _OTHER = {
     "exact": ("exact %", 100),
@@ -36,23 +41,9 @@ _OTHER = {
     "relaxed": ("relaxed %", 100),
     "mean_absolute_error": ("mean absolute error", 1),
     "crps": ("CRPS", 1),
+    **_ALL,
 }
 _COMPARED = ("exact", "numeric_equal", "mean_error_min", "mean_absolute_error", "crps")
-_CURVES = (
-    ("eval_exact", "exact answers"),
-    ("eval_numeric_equal", "equal numbers"),
-    ("eval_mean_error_min", "mean error, min"),
-    ("eval_mean_absolute_error", "mean absolute error"),
-)
-
-
-class _Look(NamedTuple):
-    line: str
-    marker: str
-    color: str
-
-
-_LOOKS = [_Look(line, marker, f"C{k}") for line, marker in (("-", "o"), ("--", "s"), (":", "^")) for k in range(10)]
 
 
 def write_study(plan: Plan) -> Iterator[str]:
@@ -64,14 +55,16 @@ def write_study(plan: Plan) -> Iterator[str]:
     }
     content = {
         "format": "smmd-vlm study",
-        "version": 3,
+        "version": 4,
+        "test": _test(plan, plan.test, "report"),
         "seeds": list(plan.seeds),
-        "also": list(plan.also),
+        "also": {name: _test(plan, test, f"report-{name}") for name, test in plan.also.items()},
         "cells": rows,
         "against": against,
+        "concerns": list(_concerns(plan)),
     }
     (plan.out / "study.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    picture = _figure(plan, rows)
+    picture = figure(plan, rows)
     (plan.out / "study.png").write_bytes(picture)
     (plan.out / "study.md").write_text(f"{markdown(content)}\n\n![learning curves](study.png)\n", encoding="utf-8")
     (plan.out / "study.html").write_text(_page(plan, content, picture), encoding="utf-8")
@@ -80,21 +73,54 @@ def write_study(plan: Plan) -> Iterator[str]:
         yield ""
         for row in table:
             yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield ""
+    for sentence in content["concerns"]:
+        yield f"look here: {sentence}"
     yield f"\nwrote {plan.out}/study.html, study.md, study.json and study.png"
 
 
 def markdown(content: Mapping[str, Any]) -> str:
     """study.json -> what it says, and one table for each group of cells that start alike."""
-    return "\n\n".join([_note(content), *map(_markdown, _tables(content))])
+    tables = [_markdown(table) for table in _tables(content)]
+    looks = "\n".join(f"- **Look here**: {sentence}" for sentence in content["concerns"] or ())
+    return "\n\n".join([_note(content), *tables, *([looks] if looks else [])])
 
 
 def _note(content: Mapping[str, Any]) -> str:
-    minutes = sum(sum(row["train_seconds"]) for row in content["cells"]) / 60
+    seconds = sum(sum(row["train_seconds"]) for row in content["cells"])
+    spent = f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
+    seeds = content["seeds"]
+    unread = [row["unparsed_rate"]["per_seed"] for row in content["cells"] if "unparsed_rate" in row]
     return (
-        f"{len(content['seeds'])} seeds, the same weights, data order and steps for all cells of a seed. A difference is the cell minus the "
-        "named one, over seeds and samples, with its 95 % interval; a star marks an interval without 0, all others are inside the noise. "
-        f"Training took {minutes:.0f} minutes of one core in all."
+        f"{_said(content['test'])}; {len(seeds)} seeds ({', '.join(map(str, seeds))}), the same weights, data order and steps for all "
+        f"cells of a seed. {'' if any(map(any, unread)) or not unread else 'Every answer was read. '}A difference is the cell minus the named "
+        "one, over seeds and samples, with its 95 % interval; a star marks an interval without 0, all others are inside the noise. "
+        f"Train s: the median over seeds; training took {spent}, all runs added up."
     )
+
+
+def _said(test: Mapping[str, Any]) -> str:
+    said = f"{test['n']:,} questions of {test['data']} ({test['split']})"
+    if not test.get("trained_on"):
+        return said
+    return f"{said}, {test['trained_on']:,} of which are trained on too, with the same images"
+
+
+def _test(plan: Plan, test: Mapping[str, Any], report: str) -> dict[str, Any]:
+    """What was asked, how much of it, and how much of that was trained on (by the cell that did so most)."""
+    folders = [plan.folder(cell, seed) for cell, seed in plan.jobs()]
+    cells = [json.loads((folder / "cell.json").read_text(encoding="utf-8")) for folder in folders]
+    shared = [cell["trained_on"][report] for cell in cells if "trained_on" in cell]  # an earlier release did not count
+    count = json.loads((folders[0] / report / "report.json").read_text(encoding="utf-8"))["n"]
+    return {"data": test["data"], "split": test["split"], "n": count, "trained_on": max(shared, default=None)}
+
+
+def _concerns(plan: Plan) -> Iterator[str]:
+    """What the cells' reports call an accident."""
+    for cell, seed in plan.jobs():
+        for report in sorted(plan.folder(cell, seed).glob("report*/report.json")):
+            for sentence in json.loads(report.read_text(encoding="utf-8"))["concerns"]:
+                yield f"{cell.name}, seed {seed}{report.parent.name.removeprefix('report').replace('-', ', ')}: {sentence}"
 
 
 def _alike(plan: Plan, cell: Cell, name: str) -> bool:
@@ -107,7 +133,8 @@ def _summary(plan: Plan, cell: Cell, seed: int) -> dict[str, Any]:
     also = {
         _also(name): _part(plan.folder(cell, seed) / f"report-{name}" / "report.json")["overall"]["exact"] for name in plan.also
     }
-    return part["overall"] | ({"crps": part["calibration"]["crps"]} if "calibration" in part else {}) | also
+    read = part.get("calibration")
+    return part["overall"] | ({"crps": read["crps"], "off_values": 1 - read["mass"]} if read else {}) | also
 
 
 def _part(report: Path) -> dict[str, Any]:
@@ -144,7 +171,8 @@ def _row(plan: Plan, cell: Cell) -> dict[str, Any]:
     }
     for name in metrics:
         values = [summary[name] for summary in summaries]
-        found[name] = {"per_seed": values, "mean": mean(values) if all(value is not None for value in values) else None}
+        known = [value for value in values if value is not None]
+        found[name] = {"per_seed": values, "mean": mean(known) if known else None}
     return found
 
 
@@ -173,43 +201,51 @@ def _compare(plan: Plan, cell: Cell, name: str) -> dict[str, Any]:
 
 
 def _tables(content: Mapping[str, Any]) -> Iterator[list[list[str]]]:
-    for group in _groups(content["cells"]):
+    for group in groups(content["cells"]):
         names = [row["cell"] for row in group]
         yield _table(group, {name: versus for name, versus in content["against"].items() if name in names}, content["also"])
 
 
-def _groups(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The cells that start from the same weights, in the order of the file."""
-    starts = [row["tiny"] for row in rows]
-    for k, start in enumerate(starts):
-        if start not in starts[:k]:
-            yield [row for row in rows if row["tiny"] == start]
-
-
-def _table(rows: list[dict[str, Any]], versus: dict[str, dict[str, Any]], also: Sequence[str]) -> list[list[str]]:
+def _table(rows: list[dict[str, Any]], versus: dict[str, dict[str, Any]], also: Iterable[str]) -> list[list[str]]:
     metrics = {name: spec for name, spec in _specs("within_1_min" in rows[0], also).items() if name in rows[0]}
+    if not any(any(row[name]["per_seed"]) for row in rows for name in metrics if name == "unparsed_rate"):
+        metrics.pop("unparsed_rate", None)
     compared = [(name, metric) for name in versus for metric in (*_COMPARED, *map(_also, also)) if metric in metrics]
     head = [f"{metrics[metric][0]} against {name}" for name, metric in compared]
     table = [["cell", *(heading for heading, _ in metrics.values()), *head, "train s"]]
     for row in rows:
-        cells = [row["cell"]]
-        for name, (_, factor) in metrics.items():
-            value = row[name]["mean"]
-            cells.append("none read" if value is None else f"{factor * value:.2f}")
-        cells += [
-            "" if row["cell"] == name else _difference(versus[name][row["cell"]].get(metric), metrics[metric][1])
-            for name, metric in compared
-        ]
-        cells.append(f"{mean(row['train_seconds']):.0f}")
-        table.append(cells)
+        table.append(
+            [
+                row["cell"],
+                *(_mean(row[name], factor) for name, (_, factor) in metrics.items()),
+                *(
+                    "" if row["cell"] == name else _difference(versus[name][row["cell"]].get(metric), metrics[metric][1])
+                    for name, metric in compared
+                ),
+                f"{median(row['train_seconds']):.0f}",
+            ]
+        )
     return table
 
 
+def _mean(found: dict[str, Any], factor: float) -> str:
+    """The mean over the seeds that have one; how many, where some have none (nothing could be read)."""
+    if found["mean"] is None:
+        return "none read"
+    value, known = factor * found["mean"], sum(value is not None for value in found["per_seed"])
+    partly = "" if known == len(found["per_seed"]) else f" ({known} of {len(found['per_seed'])} seeds)"
+    return (f"{value:.2f}" if abs(value) < 1e6 else f"{value:.2e}") + partly
+
+
 def _difference(found: dict[str, Any] | None, factor: float) -> str:
+    """With as many places as its interval is sharp, so that no end is rounded to 0."""
     if found is None:
         return "none read"
-    low, high = (factor * end for end in found["interval"])
-    return f"{factor * found['difference']:+.1f} [{low:+.1f}, {high:+.1f}]{' *' if found['settled'] else ''}"
+    difference, low, high = (factor * value for value in (found["difference"], *found["interval"]))
+    places = max([1, *(-math.floor(math.log10(abs(end))) for end in (low, high, (high - low) / 20) if end)])
+    form = f"+.{min(places, 6)}f" if max(abs(low), abs(high)) < 1e6 else "+.1e"
+    middle, low, high = (format(value + 0.0, form) for value in (round(difference, min(places, 6)), low, high))
+    return f"{middle} [{low}, {high}]{' *' if found['settled'] else ''}"
 
 
 def _markdown(table: list[list[str]]) -> str:
@@ -217,56 +253,15 @@ def _markdown(table: list[list[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(table[0]), *lines[1:]])
 
 
-def _figure(plan: Plan, rows: Sequence[dict[str, Any]]) -> bytes:
-    """For each group of cells, side by side: means over seeds of what was measured while training; cost against benefit."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import SymmetricalLogLocator
-
-    courses: dict[str, dict[str, dict[int, list[float]]]] = {metric: {} for metric, _ in _CURVES}
-    for cell, seed in plan.jobs():
-        for _, row in read_jsonl(plan.folder(cell, seed) / "run" / "metrics.jsonl"):
-            for metric in courses:
-                if metric in row:
-                    courses[metric].setdefault(cell.name, {}).setdefault(row["step"], []).append(row[metric])
-    judged = "numeric_equal" if "numeric_equal" in rows[0] else "exact"
-    hidden = {"eval_exact", "eval_numeric_equal"} - {f"eval_{judged}"}
-    panels = [(metric, title) for metric, title in _CURVES if courses[metric] and metric not in hidden] or [_CURVES[0]]
-    groups = list(_groups(rows))
-    figure = Figure(figsize=(6 * (len(panels) + 1), 4 * len(groups)), layout="constrained")
-    for line, group in zip(figure.subplots(len(groups), len(panels) + 1, squeeze=False), groups, strict=True):
-        for axes, (metric, title) in zip(line, panels, strict=False):
-            for row, look in zip(group, itertools.cycle(_LOOKS), strict=False):
-                steps = courses[metric].get(row["cell"], {})
-                values = [mean(values) for values in steps.values()]
-                axes.plot(list(steps), values, color=look.color, linestyle=look.line, label=row["cell"], linewidth=1.3)
-            axes.set(title=f"{title}, mean over {len(plan.seeds)} seeds", xlabel="step")
-            if "error" in metric:  # one wild answer must not flatten the rest
-                axes.set_yscale("symlog", linthresh=1.0)
-                axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=1.0, subs=[1, 2, 5]))
-                axes.yaxis.set_major_formatter("{x:g}")
-        for row, look in zip(group, itertools.cycle(_LOOKS), strict=False):
-            right, seconds = row[judged]["per_seed"], row["train_seconds"]
-            line[-1].plot(seconds, right, look.marker, color=look.color, alpha=0.4, markersize=3)
-            line[-1].plot(mean(seconds), mean(right), look.marker, color=look.color, label=row["cell"])
-        line[-1].set(
-            title="right answers of the test against cost; small: each seed", xlabel="seconds of training", xlim=(0, None)
-        )
-        for axes in line:
-            axes.grid(alpha=0.3)
-            axes.legend(fontsize=7, frameon=False)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=100)
-    return out.getvalue()
-
-
 def _rows(table: list[list[str]]) -> str:
     head, *body = ([html.escape(cell) for cell in row] for row in table)
     rows = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
-    return f"<table><thead><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr></thead><tbody>\n{rows}\n</tbody></table>"
+    return f"<div class=wide><table><thead><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr></thead><tbody>\n{rows}\n</tbody></table></div>"
 
 
 def _page(plan: Plan, content: Mapping[str, Any], picture: bytes) -> str:
     shown = "\n".join(map(_rows, _tables(content)))
+    looks = "\n".join(f"<p><b>Look here</b>: {html.escape(sentence)}</p>" for sentence in content["concerns"])
     settings = "\n".join(
         f"<tr><td>{html.escape(cell.name)}</td><td><code>{html.escape(json.dumps(cell.changes))}</code></td></tr>"
         for cell in plan.cells
@@ -278,11 +273,14 @@ body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem aut
 table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }}
 td, th {{ padding: .25rem .8rem; border-bottom: 1px solid #e5e7eb; text-align: right; white-space: nowrap }}
 td:first-child, th:first-child {{ text-align: left }}
+.wide {{ overflow-x: auto }}
+.wide td:first-child, .wide th:first-child {{ position: sticky; left: 0; background: #fff }}
 img {{ max-width: 100% }}
 </style></head><body>
 <h1>{html.escape(plan.out.name)}</h1>
 <p>{html.escape(_note(content))}</p>
 {shown}
+{looks}
 <img alt="learning curves" src="data:image/png;base64,{base64.b64encode(picture).decode()}">
 <h2>What each cell changes of {html.escape(str(plan.base))}</h2>
 <table><tbody>

@@ -116,6 +116,18 @@ def test_intervals_cover(seeds, spread, low, high):
     assert low <= inside / trials <= high
 
 
+@pytest.mark.parametrize(("shares", "seeds", "least"), [((0.5, 0.5), 3, 0.9), ((0.2, 0.2), 5, 0.93), ((0.5, 0.2), 12, 0.92), ((0.8, 0.2), 12, 0.87)])  # fmt: skip
+def test_intervals_where_runs_learn_or_do_not(shares, seeds, least):
+    """No normal noise: a run answers half of its questions or 2 %, and which is chance (benchmarks/interval_coverage.py)."""
+    draw = np.random.default_rng(2)
+    n, trials, inside = 100, 200, 0
+    for _ in range(trials):
+        sides = [draw.random((seeds, n)) < np.where(draw.random((seeds, 1)) < share, 0.5, 0.02) for share in shares]
+        found = paired_difference(sides[0].astype(float) - sides[1])
+        inside += found.low <= (shares[0] - shares[1]) * 0.48 <= found.high
+    assert inside / trials >= least
+
+
 def test_mcnemar_against_the_binomial():
     for a, b in [(0, 0), (1, 0), (5, 1), (10, 10), (40, 20), (3, 300)]:
         n = a + b

@@ -1,13 +1,14 @@
 """docs/evidence.md says what the studies' own files say."""
 
 import json
+import re
 import runpy
 from pathlib import Path
 
 import pytest
 
 FILL = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "fill_evidence.py"))
-POOLED = FILL["ROOT"] / "benchmarks" / "results" / "clocks_pooled.json"
+RESULTS = FILL["ROOT"] / "benchmarks" / "results"
 
 
 def test_the_tables_are_the_studies_own():
@@ -27,11 +28,16 @@ def test_the_readme_claims_what_the_page_says():
     assert len(claim) > 400 and claim in FILL["PAGE"].read_text(encoding="utf-8")
 
 
-def test_the_pooled_clocks_are_their_files():
-    page, rows = FILL["PAGE"].read_text(encoding="utf-8"), json.loads(POOLED.read_text(encoding="utf-8"))["rows"]
-    for row in rows:
-        shown = [
-            f"{each['difference'] * factor:+.1f} ({each['interval'][0] * factor:+.1f} to {each['interval'][1] * factor:+.1f})"
-            for each, factor in ((row["exact"], 100), (row["mean_error_min"], 1))
-        ]
-        assert f"| {row['seeds']} | {shown[0]} | {shown[1]} |" in page
+def test_every_interval_in_the_text_is_a_studys_own():
+    found = set()
+    for path in RESULTS.glob("*_*.json"):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for cells in content["against"].values() if content.get("format") == "smmd-vlm study" else ():
+            for metrics in cells.values():
+                for metric, row in metrics.items():
+                    factor = 1 if "error" in metric or metric == "crps" else 100
+                    found.add(tuple(round(factor * value, 1) + 0.0 for value in (row["difference"], *row["interval"])))
+    text = re.sub(r"<!-- (study_\w+) -->.*?<!-- /\1 -->", "", FILL["PAGE"].read_text(encoding="utf-8"), flags=re.DOTALL)
+    shown = re.findall(r"([+-]\d+\.\d)[^()]{0,60}?\((?:95 % interval )?([+-]?\d+\.\d)\sto\s([+-]?\d+\.\d)\)", text)
+    assert len(shown) > 40 and len(shown) == len(re.findall(r"\d\sto\s[+-]?\d+\.\d\)", text))
+    assert {tuple(map(float, each)) for each in shown} <= found

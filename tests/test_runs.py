@@ -248,6 +248,22 @@ def test_a_few_shared_questions_are_said_aloud(tiny, tmp_path, capsys):
     assert "caution   1 of 5 evaluation questions are training questions" in capsys.readouterr().out
 
 
+def test_what_a_test_asks_is_not_trained_on(tiny, tmp_path, capsys):
+    for name, split, numbers in (("train", "train", range(8)), ("test", "test", range(5, 12))):
+        rows = [{"question": f"{k} + {k}?", "answer": str(2 * k), "split": split} for k in numbers]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    test = json.dumps([str(tmp_path / "test.jsonl")])
+    flags = train_flags(tiny, tmp_path / "train.jsonl", tmp_path / "run", train__max_steps=1, data__decontaminate=test)
+    assert main(flags) == 0
+    said = capsys.readouterr().out
+    assert "caution   3 of 8 train records are left out (data.decontaminate)" in said and "training  5 samples" in said
+    recipe = json.loads((tmp_path / "run" / "passport.json").read_text())["recipe"]
+    assert recipe["data.decontaminate"] == [str(tmp_path / "test.jsonl")]  # a resumed run must leave out the same
+    flags = train_flags(tiny, tmp_path / "train.jsonl", tmp_path / "other", data__decontaminate=test)
+    (tmp_path / "test.jsonl").write_text((tmp_path / "train.jsonl").read_text().replace('"train"', '"test"'))
+    assert "all 8 train records of" in refused(capsys, flags)
+
+
 def test_a_system_prompt_goes_wherever_the_run_goes(tiny, clocks, tmp_path):
     out = tmp_path / "run"
     options = dict(

@@ -10,8 +10,9 @@ import yaml
 
 from eval.cli import main as score
 from smmd_vlm.cli import main
-from smmd_vlm.study import read_plan
-from smmd_vlm.study_report import write_study
+from smmd_vlm.study import _check_cells, _check_options, _make_models
+from smmd_vlm.study_plan import read_plan
+from smmd_vlm.study_report import _difference, write_study
 
 
 @pytest.fixture
@@ -149,8 +150,23 @@ def test_what_a_test_asks_is_looked_at_before_the_first_run(file, clocks, tmp_pa
     assert main(["study", str(file(test={"data": str(mixed)}))]) == 2
     assert "asks for clock times and for other answers" in capsys.readouterr().err
     assert main(["study", str(file(test={"data": str(clocks), "bogus": 1}))]) == 2  # no run began, so the folder is free
-    assert "bogus" in capsys.readouterr().err
+    assert "test: " in (said := capsys.readouterr().err) and "bogus" in said
     assert not (tmp_path / "study" / "cells").exists()
+
+
+def test_what_is_asked_and_trained_on_too_is_counted(file, clocks, tmp_path, capsys):
+    """Train and test on the same 20 clocks; leaving them out of training leaves nothing, which is said before the first run."""
+    both = {"data": str(clocks), "split": "train", "limit": 20}
+    path = file(test=both, also={}, seeds=[1], cells={"ce": {"loss.name": "none"}}, against=[])
+    plan = read_plan(path)
+    asked = _check_options(plan)
+    missing = list(plan.jobs())
+    _make_models(plan, missing)
+    assert _check_cells(plan, missing, asked) == {"ce": {"": 20}}
+    assert f"caution   20 of 20 questions of {clocks} are trained on too" in capsys.readouterr().out
+    left_out = {"data.decontaminate": [str(clocks)], "data.decontaminate_split": "train"}
+    assert main(["study", str(file(out=str(tmp_path / "other"), test=both, also={}, settings=left_out))]) == 2
+    assert "train records of" in (said := capsys.readouterr().err) and "are in data.decontaminate too" in said
 
 
 def test_a_grid_is_every_combination(file):
@@ -159,6 +175,7 @@ def test_a_grid_is_every_combination(file):
     assert len(plan.cells) == 5 and len(list(plan.jobs())) == 10
     assert plan.cells[-1].changes == {"loss.name": "smmd", "loss.weight": 1, "loss.options": {"sigmas": [2.0, 6.0]}}
     assert len({cell.name for cell in plan.cells}) == 5
+    assert plan.cells[-1].name == "smmd-optionssigmas2.0_6.0-weight1"
 
 
 def test_cells_can_start_from_models_of_their_own(file):
@@ -168,17 +185,71 @@ def test_cells_can_start_from_models_of_their_own(file):
     assert whole.tiny == {"hidden": 32, "layers": 1, "digits_per_token": 2}
 
 
+def answered(plan, answers, trained_on=0):
+    """A whole study made by hand: what each (cell, seed) answered to questions whose answer is 4; scored as ever."""
+    for cell, seed in plan.jobs():
+        folder = plan.folder(cell, seed)
+        (folder / "run").mkdir(parents=True)
+        (folder / "run" / "metrics.jsonl").write_text('{"step": 1, "eval_exact": 0.0}\n{"step": 2, "train_runtime": 2.0}\n')
+        rows = [
+            {"id": str(k), "question": "?", "answer": "4", "prediction": said, "answer_type": "number"}
+            for k, said in enumerate(answers[cell.name, seed])
+        ]
+        (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert score(["score", str(folder / "predictions.jsonl"), "--out", str(folder / "report")]) == 0
+        (folder / "cell.json").write_text(json.dumps({"trained_on": {"report": trained_on}}))
+
+
+def test_what_could_not_be_read_is_said(file, tmp_path):
+    """Two seeds; one of `ce` says nothing that is a number, and each of its answers is the same."""
+    plan = read_plan(file(also={}, seeds=[1, 5]))
+    answers = {
+        ("ce", 1): ["3", "4"] * 20,
+        ("ce", 5): ["no"] * 40,
+        ("smmd-weight1.0", 1): ["4"] * 40,
+        ("smmd-weight1.0", 5): ["4"] * 40,
+    }
+    answered(plan, answers, trained_on=7)
+    said = "\n".join(write_study(plan))
+    table, page = (plan.out / "study.md").read_text(), (plan.out / "study.html").read_text()
+    assert (
+        f"40 questions of {plan.test['data']} (test), 7 of which are trained on too, with the same images; 2 seeds (1, 5)"
+        in table
+    )
+    assert "| ce | 25.00 | 25.00 | 0.50 (1 of 2 seeds) | 50.00 |" in table and "Every answer was read" not in table
+    concern = "ce, seed 5: answers: 100% of the predictions could not be read"
+    assert f"**Look here**: {concern}" in table and f"look here: {concern}" in said and f"</b>: {concern}" in page
+    assert content(plan.out)["cells"][0]["unparsed_rate"] == {"per_seed": [0.0, 1.0], "mean": 0.5}
+
+
+def test_when_all_was_read_one_sentence_says_so(file):
+    plan = read_plan(file(also={}))
+    answered(plan, {("ce", 1): ["3", "4"], ("smmd-weight1.0", 1): ["4", "4"]})
+    list(write_study(plan))
+    table = (plan.out / "study.md").read_text()
+    assert "Every answer was read." in table and "unread" not in table and "trained on" not in table
+    assert "training took 4 seconds" in table
+
+
+@pytest.mark.parametrize(
+    ("difference", "low", "high", "settled", "shown"),
+    [
+        (1.25, -8.0, 10.5, False, "+1.2 [-8.0, +10.5]"),
+        (-0.001, -0.04, 0.03, False, "-0.001 [-0.040, +0.030]"),
+        (-1.4, -2.9, -0.04, True, "-1.40 [-2.90, -0.04] *"),
+        (0.0, 0.0, 0.0, False, "+0.0 [+0.0, +0.0]"),
+        (-3e66, -9e66, 3e66, False, "-3.0e+66 [-9.0e+66, +3.0e+66]"),
+    ],
+)
+def test_a_difference_has_the_places_its_interval_needs(difference, low, high, settled, shown):
+    assert _difference({"difference": difference, "interval": [low, high], "settled": settled}, 1) == shown
+
+
 @pytest.mark.parametrize(("written", "shown"), [("2 + 2\n#### {}", True), ("{}", False)])
 def test_answers_in_words_are_judged_by_the_number_in_them(file, tmp_path, written, shown):
     """Three of four right in `ce`, four in `smmd`; a column of their own only where the words are more than the number."""
     plan = read_plan(file(also={}))
-    for cell, right in zip(plan.cells, (3, 4), strict=True):
-        folder = plan.folder(cell, 1)
-        (folder / "run").mkdir(parents=True)
-        (folder / "run" / "metrics.jsonl").write_text('{"step": 1, "eval_exact": 0.0, "train_runtime": 2.0}\n')
-        rows = [{"id": str(k), "question": "?", "answer": "4", "prediction": written.format(4 if k < right else 5), "answer_type": "number"} for k in range(4)]  # fmt: skip
-        (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        assert score(["score", str(folder / "predictions.jsonl"), "--out", str(folder / "report")]) == 0
+    answered(plan, {("ce", 1): [written.format(n) for n in "4445"], ("smmd-weight1.0", 1): [written.format(4)] * 4})
     assert "wrote" in list(write_study(plan))[-1]
     ce, smmd = content(plan.out)["cells"]
     table = (plan.out / "study.md").read_text()
