@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
+from eval.reporttext import md_text
 from smmd_vlm.processes import run
 from smmd_vlm.records import read_jsonl
 from smmd_vlm.study_figure import figure, groups
@@ -82,7 +83,7 @@ def write_study(plan: Plan) -> Iterator[str]:
 def markdown(content: Mapping[str, Any]) -> str:
     """study.json -> what it says, and one table for each group of cells that start alike."""
     tables = [_markdown(table) for table in _tables(content)]
-    looks = "\n".join(f"- **Look here**: {sentence}" for sentence in content["concerns"] or ())
+    looks = "\n".join(f"- **Look here**: {md_text(sentence)}" for sentence in content["concerns"] or ())
     return "\n\n".join([_note(content), *tables, *([looks] if looks else [])])
 
 
@@ -90,9 +91,10 @@ def _note(content: Mapping[str, Any]) -> str:
     seconds = sum(sum(row["train_seconds"]) for row in content["cells"])
     spent = f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
     seeds = content["seeds"]
+    also = [f"{name}: {_said(test)}" for name, test in content["also"].items()]
     unread = [row["unparsed_rate"]["per_seed"] for row in content["cells"] if "unparsed_rate" in row]
     return (
-        f"{_said(content['test'])}; {len(seeds)} seeds ({', '.join(map(str, seeds))}), the same weights, data order and steps for all "
+        f"{'; '.join([_said(content['test']), *also])}; {len(seeds)} seeds ({', '.join(map(str, seeds))}), the same weights, data order and steps for all "
         f"cells of a seed. {'' if any(map(any, unread)) or not unread else 'Every answer was read. '}A difference is the cell minus the named "
         "one, over seeds and samples, with its 95 % interval; a star marks an interval without 0, all others are inside the noise. "
         f"Train s: the median over seeds; training took {spent}, all runs added up."
