@@ -35,7 +35,19 @@ def aligned(rows: list[list[str]]) -> list[str]:
 def md_text(value: object) -> str:
     """Text that cannot leave its table cell or become markup."""
     clean = "".join(c if c.isprintable() else " " for c in str(value))
-    for sign, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("`", "'"), ("[", "\\["), ("]", "\\]")):
+    for sign, written in (
+        ("\\", "\\\\"),
+        ("*", "\\*"),
+        ("_", "\\_"),
+        ("~", "\\~"),
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ("|", "\\|"),
+        ("`", "'"),
+        ("[", "\\["),
+        ("]", "\\]"),
+    ):
         clean = clean.replace(sign, written)
     return clean
 

@@ -79,7 +79,11 @@ def training_records(data: DataConfig) -> tuple[Sequence[Record], str | None]:
     if not data.decontaminate:
         return records, None
     whole = len(records)
-    records = decontaminated(records, [load_records(test, data.decontaminate_split) for test in data.decontaminate])
+    try:
+        tests = [load_records(test, data.decontaminate_split) for test in data.decontaminate]
+    except ValueError as error:
+        raise ValueError(f"data.decontaminate, split data.decontaminate_split={data.decontaminate_split}: {error}") from None
+    records = decontaminated(records, tests)
     if not len(records):
         raise ValueError(
             f"all {whole} {data.train_split} records of {data.dataset} are in data.decontaminate too; name the test sets there"

@@ -67,7 +67,8 @@ def recipe(config: Config) -> dict[str, Any]:
     for key in ("train_split", "max_train_samples", "max_length", "system_prompt"):
         found[f"data.{key}"] = content["data"][key]
     if config.data.decontaminate:  # an earlier release's run has no word of it
-        found |= {f"data.{key}": content["data"][key] for key in ("decontaminate", "decontaminate_split")}
+        found["data.decontaminate"] = [fingerprint(test) or test for test in config.data.decontaminate]
+        found["data.decontaminate_split"] = config.data.decontaminate_split
     return found | {f"train.{key}": value for key, value in content["train"].items() if not key.startswith(_FREE)}
 
 

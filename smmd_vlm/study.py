@@ -89,7 +89,7 @@ def _make_models(plan: Plan, missing: list[tuple[Cell, int]]) -> None:
         run("smmd_vlm", "tiny", "--out", _model(plan, cell, seed), "--seed", seed, *_flags(cell.tiny))
 
 
-def _check_options(plan: Plan) -> dict[str, set[bytes]]:
+def _check_options(plan: Plan) -> dict[str, list[bytes]]:
     """The options of tiny and predict, and the questions of every test: what would end the study after an hour ends it now.
 
     Returns what each test asks, by its suffix.
@@ -110,7 +110,7 @@ def _check_options(plan: Plan) -> dict[str, set[bytes]]:
             raise ValueError(
                 f"{test['data']} asks for clock times and for other answers, and a table shows one of them; make two datasets"
             )
-        asked[suffix] = {content_of(records[index]) for index in range(count)}
+        asked[suffix] = [content_of(records[index]) for index in range(count)]
     return asked
 
 
@@ -122,7 +122,7 @@ def _named(name: str, check: Callable[..., Any], *given: Any, **more: Any) -> An
         raise ValueError(f"{name}: {error}") from None
 
 
-def _check_cells(plan: Plan, missing: list[tuple[Cell, int]], asked: Mapping[str, set[bytes]]) -> dict[str, dict[str, int]]:
+def _check_cells(plan: Plan, missing: list[tuple[Cell, int]], asked: Mapping[str, list[bytes]]) -> dict[str, dict[str, int]]:
     """Every cell's settings and a little of its data; returns for each cell how much of every test it trains on."""
     if not missing:
         return {}
@@ -144,12 +144,13 @@ def _check_cells(plan: Plan, missing: list[tuple[Cell, int]], asked: Mapping[str
             contents = {
                 content_of(records[index]) for index in range(min(len(records), data.max_train_samples or len(records)))
             }
-            counts[trained] = {suffix: len(contents & each) for suffix, each in asked.items()}
+            counts[trained] = {suffix: sum(content in contents for content in each) for suffix, each in asked.items()}
             for suffix, count in counts[trained].items():
                 if count:
+                    test = plan.tests()[suffix]
                     print(
-                        f"caution   {count} of {len(asked[suffix])} questions of {plan.tests()[suffix]['data']} are trained on too, with the "
-                        "same images; name it in data.decontaminate to leave them out of training"
+                        f"caution   {count} of {len(asked[suffix])} questions of {test['data']} are trained on too, with the same images if any; "
+                        f"data.decontaminate: [{test['data']}] and data.decontaminate_split: {test['split']} leave them out of training"
                     )
         found[cell.name] = counts[trained]
     return found

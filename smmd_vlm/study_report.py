@@ -44,6 +44,7 @@ _OTHER = {
     "crps": ("CRPS", 1),
     **_ALL,
 }
+_ONE_SEED = "With one seed the noise of training is not covered: a star may be chance of this run. "
 _COMPARED = ("exact", "numeric_equal", "mean_error_min", "mean_absolute_error", "crps")
 
 
@@ -94,9 +95,10 @@ def _note(content: Mapping[str, Any]) -> str:
     also = [f"{name}: {_said(test)}" for name, test in content["also"].items()]
     unread = [row["unparsed_rate"]["per_seed"] for row in content["cells"] if "unparsed_rate" in row]
     return (
-        f"{'; '.join([_said(content['test']), *also])}; {len(seeds)} seeds ({', '.join(map(str, seeds))}), the same weights, data order and steps for all "
-        f"cells of a seed. {'' if any(map(any, unread)) or not unread else 'Every answer was read. '}A difference is the cell minus the named "
-        "one, over seeds and samples, with its 95 % interval; a star marks an interval without 0, all others are inside the noise. "
+        f"{'; '.join([_said(content['test']), *also])}; {len(seeds)} seed{'s' if len(seeds) > 1 else ''} ({', '.join(map(str, seeds))}), the same weights, data order and steps for all "
+        f"cells of a seed. {'' if any(map(any, unread)) or not unread else 'Every answer of the first was read. ' if also else 'Every answer was read. '}"
+        f"A difference is the cell minus the named one, over {'samples' if len(seeds) == 1 else 'seeds and samples'}, with its 95 % interval; "
+        f"a star marks an interval without 0, all others are inside the noise. {_ONE_SEED if len(seeds) == 1 else ''}"
         f"Train s: the median over seeds; training took {spent}, all runs added up."
     )
 
@@ -105,7 +107,7 @@ def _said(test: Mapping[str, Any]) -> str:
     said = f"{test['n']:,} questions of {test['data']} ({test['split']})"
     if not test.get("trained_on"):
         return said
-    return f"{said}, {test['trained_on']:,} of which are trained on too, with the same images"
+    return f"{said}, {test['trained_on']:,} of which are trained on too, with the same images if any"
 
 
 def _test(plan: Plan, test: Mapping[str, Any], report: str) -> dict[str, Any]:
@@ -122,7 +124,7 @@ def _concerns(plan: Plan) -> Iterator[str]:
     for cell, seed in plan.jobs():
         for report in sorted(plan.folder(cell, seed).glob("report*/report.json")):
             for sentence in json.loads(report.read_text(encoding="utf-8"))["concerns"]:
-                yield f"{cell.name}, seed {seed}{report.parent.name.removeprefix('report').replace('-', ', ')}: {sentence}"
+                yield f"{cell.name}, seed {seed}{report.parent.name.removeprefix('report').replace('-', ', ', 1)}: {sentence}"
 
 
 def _alike(plan: Plan, cell: Cell, name: str) -> bool:

@@ -1,5 +1,6 @@
 """`smmd-vlm train` and `predict` from end to end on a tiny model, and every mistake that must be caught before step 1."""
 
+import hashlib
 import json
 
 import pytest
@@ -258,7 +259,11 @@ def test_what_a_test_asks_is_not_trained_on(tiny, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "caution   3 of 8 train records are left out (data.decontaminate)" in said and "training  5 samples" in said
     recipe = json.loads((tmp_path / "run" / "passport.json").read_text())["recipe"]
-    assert recipe["data.decontaminate"] == [str(tmp_path / "test.jsonl")]  # a resumed run must leave out the same
+    digest = hashlib.sha256((tmp_path / "test.jsonl").read_bytes()).hexdigest()
+    assert recipe["data.decontaminate"] == [f"sha256:{digest}"]  # a resumed run must leave out the same
+    assert "data.decontaminate, split data.decontaminate_split=dev: " in refused(
+        capsys, [*flags, "--train.output_dir", str(tmp_path / "x"), "--data.decontaminate_split", "dev"]
+    )
     flags = train_flags(tiny, tmp_path / "train.jsonl", tmp_path / "other", data__decontaminate=test)
     (tmp_path / "test.jsonl").write_text((tmp_path / "train.jsonl").read_text().replace('"train"', '"test"'))
     assert "all 8 train records of" in refused(capsys, flags)
