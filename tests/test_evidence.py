@@ -38,6 +38,8 @@ def test_every_interval_in_the_text_is_a_studys_own():
                     factor = 1 if "error" in metric or metric == "crps" else 100
                     found.add(tuple(round(factor * value, 1) + 0.0 for value in (row["difference"], *row["interval"])))
     text = re.sub(r"<!-- (study_\w+) -->.*?<!-- /\1 -->", "", FILL["PAGE"].read_text(encoding="utf-8"), flags=re.DOTALL)
-    shown = re.findall(r"([+-]\d+\.\d)[^()]{0,60}?\((?:95 % interval )?([+-]?\d+\.\d)\sto\s([+-]?\d+\.\d)\)", text)
+    shown = re.findall(
+        r"([+-]\d+\.\d)(?:(?![+-]\d+\.\d)[^()]){0,60}?\((?:95 % interval )?([+-]?\d+\.\d)\sto\s([+-]?\d+\.\d)\)", text
+    )
     assert len(shown) > 40 and len(shown) == len(re.findall(r"\d\sto\s[+-]?\d+\.\d\)", text))
     assert {tuple(map(float, each)) for each in shown} <= found
