@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import html
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import mean, median
@@ -246,9 +245,10 @@ def _difference(found: dict[str, Any] | None, factor: float) -> str:
     if found is None:
         return "none read"
     difference, low, high = (factor * value for value in (found["difference"], *found["interval"]))
-    places = max([1, *(-math.floor(math.log10(abs(end))) for end in (low, high, (high - low) / 20) if end)])
-    form = f"+.{min(places, 6)}f" if max(abs(low), abs(high)) < 1e6 else "+.1e"
-    middle, low, high = (format(value + 0.0, form) for value in (round(difference, min(places, 6)), low, high))
+    sizes = [end for end in (low, high, (high - low) / 20) if end]
+    places = max([1, *(next((places for places in range(1, 6) if round(size, places)), 6) for size in sizes)])
+    form = f"+.{places}f" if max(abs(low), abs(high)) < 1e6 else "+.1e"
+    middle, low, high = (format(value + 0.0, form) for value in (round(difference, places), low, high))
     return f"{middle} [{low}, {high}]{' *' if found['settled'] else ''}"
 
 
