@@ -38,7 +38,6 @@ def md_text(value: object) -> str:
     for sign, written in (
         ("\\", "\\\\"),
         ("*", "\\*"),
-        ("_", "\\_"),
         ("~", "\\~"),
         ("&", "&amp;"),
         ("<", "&lt;"),

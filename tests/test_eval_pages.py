@@ -15,6 +15,7 @@ from eval.cli import main
 from eval.digits import NONE, confusion, number_digits, time_digits
 from eval.page import escape
 from eval.pictures import find_pictures, thumbnail
+from eval.reporttext import md_text
 from smmd_vlm.records import write_jsonl
 from tests.support import png
 
@@ -153,3 +154,7 @@ def test_digits_stand_at_their_places():
     assert time_digits(608.0, 0.5) == [("hour tens", "1", "1"), ("hour units", "0", "2"), ("minute tens", "0", "0"), ("minute units", "8", "0")]  # fmt: skip
     found = confusion([(12.0, 13.0), (12.0, 12.0)], times=False)
     assert found.places == {"10^1": (2, 2), "10^0": (1, 2)} and found.pairs["2", "3"] == 1 and found.n == 4
+
+
+def test_what_a_model_wrote_cannot_become_markdown():
+    assert md_text(r"\[x\](http://e) *b* | <i> exact_time") == r"\\\[x\\\](http://e) \*b\* \| &lt;i&gt; exact_time"
