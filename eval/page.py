@@ -28,7 +28,7 @@ h1 { font-size: 24px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 36px 0 10
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(380px, 1fr)); gap: 14px; } svg { width: 100%; height: auto; background: var(--card); border-radius: 8px; }
 svg text { fill: var(--ink); } .title { font: 600 13px system-ui, sans-serif; } .small { font: 10.5px system-ui, sans-serif; }
 .line, .far { stroke: var(--blue); stroke-width: 2; fill: none; } .far { stroke: var(--red); } .dot { fill: var(--blue); } .point { fill: var(--blue); fill-opacity: .45; } .bar { fill: var(--blue); } .bad { fill: var(--red); } .axis { stroke: var(--soft); } .grid { stroke: var(--rule); }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; } td, th { padding: 4px 10px; text-align: right; border-bottom: 1px solid var(--rule); } td:first-child, th:first-child { text-align: left; } th { font-weight: 600; }
+img { max-width: 100%; } .scroll { overflow-x: auto; margin: 14px 0; } .nowrap td { white-space: nowrap; } .scroll td:first-child, .scroll th:first-child { position: sticky; left: 0; background: var(--paper); } table { border-collapse: collapse; font-variant-numeric: tabular-nums; } td, th { padding: 4px 10px; text-align: right; border-bottom: 1px solid var(--rule); } td:first-child, th:first-child { text-align: left; } th { font-weight: 600; }
 .filters { position: sticky; top: 0; background: var(--paper); padding: 10px 0; display: flex; flex-wrap: wrap; gap: 10px; align-items: center; z-index: 1; }
 select, input { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--rule); border-radius: 6px; padding: 4px 8px; max-width: 100%; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(260px, 1fr)); gap: 12px; } .card { background: var(--card); border-radius: 8px; overflow: hidden; border-top: 4px solid var(--soft); overflow-wrap: anywhere; }
@@ -117,10 +117,15 @@ def tiles(values: Iterable[tuple[str, str, str]]) -> str:
     )  # fmt: skip
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "scroll") -> str:
+    """`kind`: "scroll", or "scroll nowrap" where a cell is to stay on one line."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="{kind}"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def image(png: bytes, alt: str) -> str:
+    return f'<p><img alt="{escape(alt)}" src="data:image/png;base64,{base64.b64encode(png).decode()}"></p>'
 
 
 def figures(charts: Iterable[str]) -> str:

@@ -32,23 +32,13 @@ def aligned(rows: list[list[str]]) -> list[str]:
     ]
 
 
+_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "'"} | {sign: f"\\{sign}" for sign in "\\*~|[]"})
+
+
 def md_text(value: object) -> str:
     """Text that cannot leave its table cell or become markup."""
     clean = "".join(c if c.isprintable() else " " for c in str(value))
-    for sign, written in (
-        ("\\", "\\\\"),
-        ("*", "\\*"),
-        ("~", "\\~"),
-        ("&", "&amp;"),
-        ("<", "&lt;"),
-        (">", "&gt;"),
-        ("|", "\\|"),
-        ("`", "'"),
-        ("[", "\\["),
-        ("]", "\\]"),
-    ):
-        clean = clean.replace(sign, written)
-    return clean
+    return clean.translate(_MARKUP)
 
 
 @contextmanager

@@ -6,14 +6,13 @@ the same weights. Read from the cells' files alone, so that the same study alway
 
 from __future__ import annotations
 
-import base64
-import html
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
+from eval import page
 from eval.reporttext import md_text
 from smmd_vlm.processes import run
 from smmd_vlm.records import read_jsonl
@@ -65,10 +64,10 @@ def write_study(plan: Plan) -> Iterator[str]:
         "concerns": list(_concerns(plan)),
     }
     (plan.out / "study.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    picture = figure(plan, rows)
-    (plan.out / "study.png").write_bytes(picture)
+    chart = figure(plan, rows)
+    (plan.out / "study.png").write_bytes(chart)
     (plan.out / "study.md").write_text(f"{markdown(content)}\n\n![learning curves](study.png)\n", encoding="utf-8")
-    (plan.out / "study.html").write_text(_page(plan, content, picture), encoding="utf-8")
+    (plan.out / "study.html").write_text(_page(plan, content, chart), encoding="utf-8")
     for table in _tables(content):
         widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
         yield ""
@@ -257,38 +256,16 @@ def _markdown(table: list[list[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(table[0]), *lines[1:]])
 
 
-def _rows(table: list[list[str]]) -> str:
-    head, *body = ([html.escape(cell) for cell in row] for row in table)
-    rows = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
-    return f"<div class=wide><table><thead><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr></thead><tbody>\n{rows}\n</tbody></table></div>"
+def _page(plan: Plan, content: Mapping[str, Any], chart: bytes) -> str:
+    settings = list(dict.fromkeys(key for cell in plan.cells for key in cell.changes))
+    changes = ([cell.name, *(_value(cell.changes.get(key, "")) for key in settings)] for cell in plan.cells)
+    document = page.Page(plan.out.name)
+    document.add(page.paragraph(_note(content)), *(page.table(head, rows, "scroll nowrap") for head, *rows in _tables(content)))
+    document.add(*(page.paragraph(f"look here: {sentence}", "concern") for sentence in content["concerns"]))
+    document.add(page.image(chart, "learning curves"), page.heading(f"What each cell changes of {plan.base}"))
+    document.add(page.table(["cell", *settings], changes))
+    return document.text()
 
 
-def _page(plan: Plan, content: Mapping[str, Any], picture: bytes) -> str:
-    shown = "\n".join(map(_rows, _tables(content)))
-    looks = "\n".join(f"<p><b>Look here</b>: {html.escape(sentence)}</p>" for sentence in content["concerns"])
-    settings = "\n".join(
-        f"<tr><td>{html.escape(cell.name)}</td><td><code>{html.escape(json.dumps(cell.changes))}</code></td></tr>"
-        for cell in plan.cells
-    )
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{html.escape(plan.out.name)}</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #1f2937 }}
-table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }}
-td, th {{ padding: .25rem .8rem; border-bottom: 1px solid #e5e7eb; text-align: right; white-space: nowrap }}
-td:first-child, th:first-child {{ text-align: left }}
-.wide {{ overflow-x: auto }}
-.wide td:first-child, .wide th:first-child {{ position: sticky; left: 0; background: #fff }}
-img {{ max-width: 100% }}
-</style></head><body>
-<h1>{html.escape(plan.out.name)}</h1>
-<p>{html.escape(_note(content))}</p>
-{shown}
-{looks}
-<img alt="learning curves" src="data:image/png;base64,{base64.b64encode(picture).decode()}">
-<h2>What each cell changes of {html.escape(str(plan.base))}</h2>
-<table><tbody>
-{settings}
-</tbody></table>
-</body></html>
-"""
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -6,8 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections import Counter
-from html.parser import HTMLParser
 
 import pytest
 
@@ -17,25 +15,12 @@ from eval.page import escape
 from eval.pictures import find_pictures, thumbnail
 from eval.reporttext import md_text
 from smmd_vlm.records import write_jsonl
-from tests.support import png
+from tests.support import Tags, check_page, png
 
 HOSTILE = [
     "<script>document.title='owned'</script>", "<img src=x onerror=\"document.title='owned'\">", "'\"><svg onload=alert(1)>", "</style><b>",
     "&lt;b&gt; & &amp;", "\x00\x1b[31m\u202e", "\ud800", "]]>--><!--", "javascript:alert(1)", "${7*7} {{7*7}}", "棒グラフ 📊", "x" * 5000,
 ]  # fmt: skip
-TAGS = set("html head meta link title style body h1 h2 h3 p div b span details summary table thead tbody tr th td svg text line path circle rect select option input article img script".split())  # fmt: skip
-
-
-class Tags(HTMLParser):
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: Counter[str] = Counter()
-        self.attributes: list[tuple[str, str]] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags[tag] += 1
-        self.attributes += [(name, value or "") for name, value in attrs]
 
 
 def hostile_rows() -> list[dict]:
@@ -46,19 +31,6 @@ def hostile_rows() -> list[dict]:
         row = {"id": f"{text[:40]}{i}", "question": text, "answer": gold, "prediction": [text, "10:09", "5.1"][i % 3], "kind": text[:50], "group": text[:9]}  # fmt: skip
         rows.append(row | ({"answer_type": "time"} if time else {}))
     return rows
-
-
-def check_page(page: str) -> Tags:
-    """No tag, handler or address that is not ours."""
-    tags = Tags(page)
-    assert set(tags.tags) <= {tag.lower() for tag in TAGS}, set(tags.tags) - TAGS
-    assert tags.tags["script"] == 1 and tags.tags["style"] == 1
-    for name, value in tags.attributes:
-        assert not name.startswith("on"), name
-        if name in ("src", "href"):
-            assert value.startswith("data:"), value
-    assert "http://" not in page and "https://" not in page and "url(" not in page and "@import" not in page
-    return tags
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     ),
     "smmd_vlm.study_plan": (set(), set()),
     "smmd_vlm.study_figure": ({"smmd_vlm.records"}, {"matplotlib"}),
-    "smmd_vlm.study_report": ({"smmd_vlm.processes", "smmd_vlm.records", "smmd_vlm.study_figure", "eval.reporttext"}, set()),
+    "smmd_vlm.study_report": ({"smmd_vlm.processes", "smmd_vlm.records", "smmd_vlm.study_figure", "eval.page", "eval.reporttext"}, set()),
     "smmd_vlm.quickstart": ({"smmd_vlm.config", "smmd_vlm.figures", "smmd_vlm.processes"}, set()),
     "synth": (set(), set()),
     "synth.*": ({"synth.*", "smmd_vlm.records", "smmd_vlm.numerals"}, {"PIL", "numpy", "pyarrow", "matplotlib"}),
